@@ -49,6 +49,9 @@ bench-containers: benchmarks wheel ## containers compared with a folder and comp
 bench-ops: benchmarks ## every op compared with torchvision and albumentations: CPU time of one thread
 	@.venv/bin/python bench/ops.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
+bench-recipes: wheel ## whole recipes with torchvision's transforms, compared with torch's DataLoader
+	@.venv/bin/python bench/recipes.py $(or $(DATA),$(STOKER_TEST_DATA)/photos) $(ARGS)
+
 bench-cold: benchmarks ## read from cold storage, compared with fio
 	@python3 bench/cold.py $(BUILD)
 
@@ -81,4 +84,4 @@ clean: ## remove everything that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-doctor bench-ops bench-peers benchmarks fuzz lint install clean help
+.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-doctor bench-ops bench-peers bench-recipes benchmarks fuzz lint install clean help

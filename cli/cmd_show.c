@@ -37,7 +37,7 @@ size_t show_op_length(const char *op)
 
 int show_makes_floats(const char *op)
 {
-    static const char *const names[] = {"Normalize", "ToTensor", "ToDtype", "MixUp", "CutMix", "Mixup"};
+    static const char *const names[] = {"Normalize", "ToTensor", "ToDtype"};
     op += strspn(op, SPACE);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const size_t n = strlen(names[i]);
@@ -48,7 +48,7 @@ int show_makes_floats(const char *op)
 }
 
 /* Blanks out ops that produce floats, which cannot be shown. Such ops change values, never positions, so the pixels
- * are those that the op would have received. MixUp and CutMix need floats or soft labels. Blanks keep the columns in
+ * are those that the op would have received. Blanks keep the columns in
  * error messages as typed. */
 static void blank_floats(char *ops)
 {
@@ -64,6 +64,12 @@ static void blank_floats(char *ops)
         if (bar && !*next && next == end)
             *bar = ' ';
     }
+}
+
+/* Whether rows are combined, which needs floats: from 0 to 1, without Normalize. */
+int show_mixes(const char *ops)
+{
+    return strstr(ops, "MixUp") || strstr(ops, "Mixup") || strstr(ops, "CutMix");
 }
 
 /* Fails with the same error as training would. */
@@ -87,12 +93,34 @@ int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
         return show_no_memory(e, "the ops");
     blank_floats(ops);
     o.ops = ops;
-    o.dtype = STK_UINT8;
+    o.dtype = show_mixes(ops) ? STK_FLOAT32 : STK_UINT8;
     o.layout = STK_NHWC;
     o.drop_last = 0;
     const int rc = stk_open(l, &o, e);
     free(ops);
     return rc == STK_OK ? stk_set_epoch(*l, a->epoch, e) : rc;
+}
+
+static int as_bytes(struct show_view *v, const stk_array *x, stk_error *e)
+{
+    size_t n = 1;
+    for (int d = 0; d < x->ndim; d++)
+        n *= (size_t)x->shape[d];
+    const float *from = x->data;
+    v->own = malloc(n + 1);
+    if (!v->own)
+        return show_no_memory(e, "the images");
+    for (size_t i = 0; i < n; i++)
+        v->own[i] = (uint8_t)(from[i] <= 0 ? 0 : from[i] >= 1 ? 255 : from[i] * 255 + 0.5f);
+    v->first.px = v->own;
+    return STK_OK;
+}
+
+void show_release(struct show_view *v)
+{
+    stk_release(v->batch);
+    free(v->own);
+    *v = (struct show_view){0};
 }
 
 int show_next(stk_loader *l, struct show_view *v, stk_error *e)
@@ -107,19 +135,54 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
     const stk_array *i = stk_field(v->batch, "index");
     const int64_t *shape = x->shape + x->ndim - 3;
     v->first = (struct sheet_image){x->data, .h = (int)shape[0], .w = (int)shape[1], .channels = (int)shape[2]};
+    v->copies = 1;
     for (int d = 1; d < x->ndim - 3; d++) /* several images of a sample, one below the other */
-        v->first.h *= (int)x->shape[d];
+        v->copies *= (int)x->shape[d];
+    v->first.h *= v->copies;
     v->n = stk_samples(v->batch);
-    v->labels = y ? y->data : NULL;
+    if (y && y->dtype == STK_FLOAT32 && y->ndim == 2) {
+        v->soft = y->data;
+        v->n_soft = y->shape[1];
+    } else {
+        v->labels = y ? y->data : NULL;
+    }
     v->samples = i ? i->data : NULL;
-    return STK_OK;
+    return x->dtype == STK_FLOAT32 ? as_bytes(v, x, e) : STK_OK;
 }
 
 /* ------------------------------------------------------------------ the look */
 
+/* The two classes that have most of a mixed image. */
+static void mixed_name(const stk_source *s, const float *soft, int64_t n_soft, char *buf, size_t n)
+{
+    int64_t first = 0, second = -1;
+    for (int64_t k = 1; k < n_soft; k++) {
+        if (soft[k] > soft[first]) {
+            second = first;
+            first = k;
+        } else if (second < 0 || soft[k] > soft[second]) {
+            second = k;
+        }
+    }
+    const int named = second >= 0 && n_soft <= stk_source_n_classes(s);
+    int at = named ? snprintf(buf, n, "%s %.2f", stk_source_class(s, (int)first), (double)soft[first])
+                   : snprintf(buf, n, "%" PRId64 ": %.2f", first, (double)soft[first]);
+    at = at < (int)n ? at : (int)n - 1;
+    if (second < 0 || soft[second] < 0.005f)
+        return;
+    if (named)
+        snprintf(buf + at, n - (size_t)at, ", %s %.2f", stk_source_class(s, (int)second), (double)soft[second]);
+    else
+        snprintf(buf + at, n - (size_t)at, ", %" PRId64 ": %.2f", second, (double)soft[second]);
+}
+
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n)
 {
     const stk_source *s = stk_loader_source(l);
+    if (v->soft) {
+        mixed_name(s, v->soft + row * v->n_soft, v->n_soft, buf, n);
+        return;
+    }
     const int64_t label = v->labels ? v->labels[row] : -1;
     const char *class = label >= 0 && label < stk_source_n_classes(s) ? stk_source_class(s, (int)label) : NULL;
     if (class) {
@@ -146,7 +209,8 @@ static stk_format format_of(const char *path)
 
 int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_error *e)
 {
-    const stk_encode_options o = {.format = format_of(a->output), .quality = 92};
+    const stk_format format = format_of(a->output);
+    const stk_encode_options o = {.format = format, .quality = format == STK_WEBP ? 80 : 92}; /* much alike */
     void *file;
     int rc = stk_encode(s->px, s->w, s->h, 3, (size_t)s->w * 3, &o, &file, bytes, e);
     if (rc != STK_OK)
@@ -226,16 +290,15 @@ static void print_text(const struct args *a, const struct show_view *v, const st
 
 static int show_grid(struct args *a, stk_loader **l, stk_error *e)
 {
-    struct show_view v;
+    struct show_view v = {0};
     struct sheet s = {0};
     size_t bytes = 0;
     a->o.batch_size = (int64_t)a->columns * a->rows;
     int rc = show_open(a, a->o, l, e);
     if (rc == STK_OK)
         rc = show_next(*l, &v, e);
-    if (rc != STK_OK)
-        return rc;
-    rc = draw_grid(a, *l, &v, &s, e);
+    if (rc == STK_OK)
+        rc = draw_grid(a, *l, &v, &s, e);
     if (rc == STK_OK)
         rc = show_write(a, &s, &bytes, e);
     if (rc == STK_OK && a->json)
@@ -243,7 +306,7 @@ static int show_grid(struct args *a, stk_loader **l, stk_error *e)
     else if (rc == STK_OK)
         print_text(a, &v, &s, bytes);
     sheet_done(&s);
-    stk_release(v.batch);
+    show_release(&v);
     return rc;
 }
 

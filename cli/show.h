@@ -15,6 +15,10 @@ struct show_view {
     struct sheet_image first; /* the others follow in memory, with the same size */
     int64_t n;
     const int64_t *labels, *samples; /* labels: NULL if there are none */
+    const float *soft;               /* labels of mixed images: n_soft for each; NULL: not mixed */
+    int64_t n_soft;
+    int copies;   /* images of a sample, which are one below the other in `first` */
+    uint8_t *own; /* bytes made from floats */
 };
 
 enum { SHOW_MAX_DRAWS = 16 };
@@ -22,6 +26,7 @@ enum { SHOW_MAX_DRAWS = 16 };
 /* Opens a loader with the options of the command, but uint8, NHWC and without ops that produce floats. */
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e);
 int show_next(stk_loader *l, struct show_view *v, stk_error *e);
+void show_release(struct show_view *v);
 
 /* The caption of an image: its class, its label, or its file name. */
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n);
@@ -30,8 +35,9 @@ int show_no_memory(stk_error *e, const char *what);
 
 /* The length of the first op of a pipeline, up to the next bar outside brackets. */
 size_t show_op_length(const char *ops);
-/* Whether the first op produces floats, or combines rows, so that its result cannot be shown. */
+/* Whether the first op produces floats, which cannot be shown. */
 int show_makes_floats(const char *ops);
+int show_mixes(const char *ops); /* whether there is a MixUp or CutMix */
 /* The options that load the sample of --index alone. */
 stk_options show_only(const struct args *a);
 int show_check_index(const struct args *a, stk_error *e);

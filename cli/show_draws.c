@@ -123,6 +123,14 @@ static void describe_draw(struct stage *s, int draw)
 
 /* ------------------------------------------------------------------ loading */
 
+/* Whether an op combines rows of a batch, which has one row here. */
+static int mixes(const char *op, size_t n)
+{
+    char text[TEXT];
+    snprintf(text, sizeof text, "%.*s", (int)n, op);
+    return show_mixes(text);
+}
+
 static int split(struct draws *d, stk_error *e)
 {
     const char *ops = d->a->o.ops, *op = ops;
@@ -136,7 +144,7 @@ static int split(struct draws *d, stk_error *e)
         const size_t n = show_op_length(op), before = d->a->each ? (size_t)(op - ops) : 0;
         struct stage *s = &d->stages[d->n];
         const size_t blank = strspn(op, " \t\n");
-        if (!show_makes_floats(op) && blank < n) {
+        if (!show_makes_floats(op) && blank < n && !mixes(op, n)) {
             snprintf(s->name, TEXT, "%.*s", (int)(n - blank), op + blank);
             for (size_t end = strlen(s->name); end > 0 && s->name[end - 1] == ' '; end--)
                 s->name[end - 1] = 0;
@@ -146,6 +154,14 @@ static int split(struct draws *d, stk_error *e)
         op += n + (op[n] == '|');
     }
     return STK_OK;
+}
+
+/* Of an op that makes several images, as FiveCrop does, every column shows another one. */
+static void pick_copy(struct show_view *v, int column)
+{
+    struct sheet_image *i = &v->first;
+    i->h /= v->copies;
+    i->px += (size_t)(column % v->copies) * (size_t)i->w * (size_t)i->h * (size_t)i->channels;
 }
 
 static int load(struct draws *d, struct stage *s, stk_error *e)
@@ -164,6 +180,8 @@ static int load(struct draws *d, struct stage *s, stk_error *e)
         }
         if (rc == STK_OK)
             rc = stk_loader_drawn(l, &d->a->index, NULL, stk_batch_epoch(v->batch), s->drawn, sizeof s->drawn, e);
+        if (rc == STK_OK)
+            pick_copy(v, s->n);
         if (rc == STK_OK)
             describe_draw(s, s->n++);
     }
@@ -311,7 +329,7 @@ int show_draws(struct args *a)
     const int rc = d.stages ? show(&d, &e) : show_no_memory(&e, "the sheet");
     for (int k = 0; d.stages && k < MAX_OPS; k++)
         for (int i = 0; i < d.stages[k].n; i++)
-            stk_release(d.stages[k].views[i].batch);
+            show_release(&d.stages[k].views[i]);
     free(d.stages);
     if (rc == STK_STOPPED)
         return END_INTERRUPTED;

@@ -68,7 +68,7 @@ static int measure_array(struct one *o, stk_options p, stk_error *e)
         rc = show_next(l, &v, e);
     o->width = v.first.w;
     o->height = v.first.h;
-    stk_release(v.batch);
+    show_release(&v);
     stk_close(l);
     return rc;
 }
@@ -241,8 +241,8 @@ int show_one(struct args *a)
         report(o, &s, bytes);
     sheet_done(&s);
     for (int i = 0; i < o->n_draws; i++)
-        stk_release(o->draws[i].batch);
-    stk_release(o->original.batch);
+        show_release(&o->draws[i]);
+    show_release(&o->original);
     stk_close(o->loader);
     free(o);
     if (rc == STK_STOPPED)

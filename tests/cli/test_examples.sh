@@ -20,6 +20,8 @@ ends 0 "minimal on a list" "$minimal" list.txt
 says out '^24 images; the first has label ([7-9]|[12][0-9]|30) ' "the labels of a list"
 ends 1 "minimal on nothing" "$minimal" nowhere
 says err 'nowhere' "what is missing is named"
+ends 0 "own_op" "$(dirname "$minimal")/own_op" photos
+says out '^16 images, 49[0-9]{3} blank values' "an op of one's own changes rows"
 "$train" flat >out 2>err && fail "train without classes ends with 0"
 says err 'must contain one folder per class' "train without classes"
 finish

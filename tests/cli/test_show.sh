@@ -64,6 +64,10 @@ says err 'say which: --index 17' "draws of no sample"
 ends 2 "draws of views" "$stoker" show photos -o x.png --index 1 --draws 2 --ops 'a: CenterCrop(8) ; b: CenterCrop(9)'
 says err 'draws shows one pipeline' "draws of views"
 ends 0 "the first of several views" "$stoker" show photos -o views.png --ops 'a: CenterCrop(32) ; b*2: CenterCrop(16)'
+ends 0 "mixed images" "$stoker" show photos -o mixed.png --ops "$plain | Normalize | MixUp" --grid 4x1 --json
+json out "both classes are named" 'all(s["caption"].count(".") == 2 or s["caption"].endswith("1.00") for s in d["samples"])'
+ends 0 "cut images" "$stoker" show photos -o cut.png --ops "$plain | CutMix" --grid 4x1
+ends 0 "the five crops" "$stoker" show photos -o five.png --ops "Resize(60) | FiveCrop(32)" --index 3 --draws 5
 tar --sort=name -cf photos.tar photos
 ends 0 "one sample of a shard" "$stoker" show photos.tar -o tar.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample of a shard" 'd["sample"] == 17 and d["path"].startswith("photos.tar/")'
