@@ -91,6 +91,10 @@ struct kernels {
 
     /* n pixels of three channels through a map, from output pixel (x, y) on. */
     warp_fn *warp_linear3, *warp_cubic3;
+    /* n pixels of three channels from places in fixed point, of 16 bits: x and y of the first, then what is added. All
+     * are inside the image. Reads a byte behind each pixel. */
+    void (*nearest3)(uint8_t *dst, const uint8_t *px, size_t stride, const int32_t at[2], const int32_t step[2],
+                     int32_t n);
     /* The passes of a blur: n values from 2 * half + 1 rows; n bytes from values, neighbours `step` apart. */
     void (*blur_down)(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);
     void (*blur_across)(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a);
@@ -122,6 +126,7 @@ void kernels_avx2(struct kernels *k);
 void kernels_avx2_color(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx2_warp(struct kernels *k);
+void kernels_avx2_nearest(struct kernels *k);
 void kernels_avx2_blur(struct kernels *k);
 void kernels_avx2_trip(struct kernels *k);
 void kernels_avx2_noise(struct kernels *k);

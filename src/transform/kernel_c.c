@@ -198,6 +198,7 @@ void kernels_c(struct kernels *k)
         .mirror1 = mirror1_u8_c,
         .mirror3 = mirror3_u8_c,
         .warp_linear3 = warp_pixels_c,
+        .nearest3 = warp_nearest3_c,
         .warp_cubic3 = warp_pixels_c,
         .blur_down = blur_down_c,
         .blur_across = blur_across_c,
@@ -228,6 +229,7 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
         kernels_avx2_store(k);
         kernels_avx2_color(k);
         kernels_avx2_warp(k);
+        kernels_avx2_nearest(k);
         kernels_avx2_blur(k);
         kernels_avx2_trip(k);
         kernels_avx2_noise(k);

@@ -110,9 +110,154 @@ static void table3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, const ui
     }
 }
 
+/* ------------------------------------------------------------------ greys */
+
+/* The greys of 16 pixels. The weight of green, 38470, takes two 16-bit numbers: 19235 each. */
+INLINE __m128i grey16(const uint8_t *src)
+{
+    const __m512i step = _mm512_set_epi32(45, 42, 39, 36, 33, 30, 27, 24, 21, 18, 15, 12, 9, 6, 3, 0);
+    const __m512i places = _mm512_or_si512(step, _mm512_slli_epi32(step, 16)); /* of words */
+    const __m512i v = _mm512_maskz_loadu_epi8((__mmask64)0xffffffffffff, src);
+    const __mmask64 low = 0x5555555555555555;
+    const __m512i rg = _mm512_maskz_permutexvar_epi8(low, _mm512_add_epi32(places, _mm512_set1_epi32(1 << 16)), v);
+    const __m512i gb = _mm512_maskz_permutexvar_epi8(low, _mm512_add_epi32(places, _mm512_set1_epi32(2 << 16 | 1)), v);
+    const __m512i a = _mm512_madd_epi16(rg, _mm512_set1_epi32(19235 << 16 | 19595));
+    const __m512i b = _mm512_madd_epi16(gb, _mm512_set1_epi32(7471 << 16 | 19235));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_set1_epi32(0x8000));
+    return _mm512_cvtepi32_epi8(_mm512_srli_epi32(sum, 16));
+}
+
+INLINE __m512i grey64(const uint8_t *src)
+{
+    const __m256i low = _mm256_set_m128i(grey16(src + 48), grey16(src));
+    const __m256i high = _mm256_set_m128i(grey16(src + 144), grey16(src + 96));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+static void grey_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    for (; w >= 16; w -= 16, src += 48, dst += 16)
+        _mm_storeu_si128((__m128i *)(void *)dst, grey16(src));
+    if (w > 0) {
+        uint8_t rest[48] = {0};
+        memcpy(rest, src, 3 * (size_t)w);
+        _mm_mask_storeu_epi8(dst, (__mmask16)((1u << w) - 1), grey16(rest));
+    }
+}
+
+/* ------------------------------------------------------------------ blends by tables */
+
+/*
+ * from + alpha * (to - from) adds a number that depends on the difference alone: its whole part below, unless the sum
+ * is so near to a whole number that floats may round up to it. So two tables of bytes replace the floats: what is added
+ * for a difference, and what is subtracted for a negative one.
+ */
+struct steps {
+    struct table add, subtract;
+};
+
+/* Tables for a factor; false: some product is too near to a whole number. */
+INLINE bool steps_init(struct steps *s, float alpha)
+{
+    const __m512 least = _mm512_set1_ps(0x1p-14f), most = _mm512_set1_ps(1.0f - 0x1p-14f), top = _mm512_set1_ps(255.0f);
+    const __m512i first = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    __mmask16 unsure = 0;
+    for (int i = 0; i < 4; i++) {
+        __m128i add[4], subtract[4];
+        for (int k = 0; k < 4; k++) {
+            const __m512i difference = _mm512_add_epi32(first, _mm512_set1_epi32(64 * i + 16 * k));
+            const __m512 p = _mm512_mul_ps(_mm512_set1_ps(alpha), to_floats(difference));
+            const __m512 below = _mm512_roundscale_ps(p, 1), above = _mm512_roundscale_ps(p, 2);
+            const __m512 rest = _mm512_sub_ps(p, below);
+            const __mmask16 some = _mm512_cmp_ps_mask(rest, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+            unsure |= _mm512_mask_cmp_ps_mask(some, rest, least, _CMP_LT_OQ);
+            unsure |= _mm512_cmp_ps_mask(rest, most, _CMP_GT_OQ);
+            add[k] = _mm512_cvtusepi32_epi8(_mm512_cvttps_epi32(_mm512_min_ps(below, top)));
+            subtract[k] = _mm512_cvtusepi32_epi8(_mm512_cvttps_epi32(_mm512_min_ps(above, top)));
+        }
+        s->add.t[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(add[1], add[0])),
+                                         _mm256_set_m128i(add[3], add[2]), 1);
+        s->subtract.t[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(subtract[1], subtract[0])),
+                                              _mm256_set_m128i(subtract[3], subtract[2]), 1);
+    }
+    return !unsure && alpha >= 0.0f;
+}
+
+INLINE __m512i blend64(const struct steps *s, __m512i from, __m512i to)
+{
+    const __m512i up = look_up(&s->add, _mm512_subs_epu8(to, from));
+    const __m512i down = look_up(&s->subtract, _mm512_subs_epu8(from, to));
+    return _mm512_subs_epu8(_mm512_adds_epu8(from, up), down);
+}
+
+/* The bytes of 64 pixels between their greys and themselves. */
+INLINE void mix64(const struct steps *s, uint8_t *dst, const uint8_t *src)
+{
+    const __m512i grey = grey64(src);
+    for (int i = 0; i < 3; i++) {
+        const __m512i from = _mm512_permutexvar_epi8(_mm512_loadu_si512(third + 64 * i), grey);
+        _mm512_storeu_si512(dst + 64 * i, blend64(s, from, _mm512_loadu_si512(src + 64 * i)));
+    }
+}
+
+INLINE void grey64x3(uint8_t *dst, const uint8_t *src)
+{
+    const __m512i grey = grey64(src);
+    for (int i = 0; i < 3; i++)
+        _mm512_storeu_si512(dst + 64 * i, _mm512_permutexvar_epi8(_mm512_loadu_si512(third + 64 * i), grey));
+}
+
+/* Calls body(to, from) for runs of 64 pixels; the last run goes through a buffer. */
+#define WHOLE_RUNS(dst, src, w, body)                                                                                  \
+    do {                                                                                                               \
+        uint8_t rest[3 * RUN];                                                                                         \
+        for (; w >= RUN; w -= RUN, src += 3 * RUN, dst += 3 * RUN)                                                     \
+            body(dst, src);                                                                                            \
+        if (w > 0) {                                                                                                   \
+            memset(rest, 0, sizeof rest);                                                                              \
+            memcpy(rest, src, 3 * (size_t)w);                                                                          \
+            body(rest, rest);                                                                                          \
+            memcpy(dst, rest, 3 * (size_t)w);                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+static void grey3_fast_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    WHOLE_RUNS(dst, src, w, grey64x3);
+}
+
+static void mix_fast_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, float factor)
+{
+    struct steps s;
+    if (w < RUN || !steps_init(&s, factor)) {
+        mix_u8_vbmi(dst, src, w, factor);
+        return;
+    }
+#define MIX(to, from) mix64(&s, to, from)
+    WHOLE_RUNS(dst, src, w, MIX);
+#undef MIX
+}
+
+static void sharpen_fast_vbmi(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor)
+{
+    struct steps s;
+    if (n >= 3 * RUN && steps_init(&s, factor)) {
+        _Alignas(64) uint8_t smooth[RUN];
+        for (; n >= RUN; n -= RUN, src += RUN, dst += RUN) {
+            smooth_run(smooth, src - stride, src, src + stride, step);
+            _mm512_storeu_si512(dst, blend64(&s, _mm512_load_si512(smooth), _mm512_loadu_si512(src)));
+        }
+    }
+    sharpen_u8_vbmi(dst, src, stride, step, n, factor);
+}
+
 void kernels_vbmi_color(struct kernels *k)
 {
     kernels_vbmi_points(k);
+    k->grey = grey_u8_vbmi;
+    k->grey3 = grey3_fast_vbmi;
+    k->mix = mix_fast_vbmi;
+    k->sharpen = sharpen_fast_vbmi;
     k->table1 = table1_u8_vbmi;
     k->table3 = table3_u8_vbmi;
 }

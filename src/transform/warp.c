@@ -199,7 +199,8 @@ static void inside(int64_t start, int64_t step, int64_t limit, int64_t *lo, int6
     *end = *end > *lo ? *end : *lo;
 }
 
-static void fixed_line(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
+static void fixed_line(const struct kernels *k, const struct warp_source *s, int32_t x, int32_t y, int32_t n,
+                       uint8_t *dst)
 {
     const struct warp *w = s->warp;
     const double *a = w->a;
@@ -212,16 +213,27 @@ static void fixed_line(const struct warp_source *s, int32_t x, int32_t y, int32_
     if (lo > n)
         lo = end = n;
     warp_fill(s, (int32_t)lo, dst);
-    at_x += lo * a0;
-    at_y += lo * a3;
+    at_x += lo * a0 - ((int64_t)s->from.x << 16);
+    at_y += lo * a3 - ((int64_t)s->from.y << 16);
     dst += lo * s->in.channels;
-    /* Four bytes are faster than three; the next pixel overwrites the fourth. */
-    const int64_t whole = s->in.channels == 1 || lo == end ? lo : end < n ? end : n - 1;
-    for (int64_t i = lo; i < whole; i++, dst += 3, at_x += a0, at_y += a3)
-        memcpy(dst, pixel_at(s, (int32_t)(at_x >> 16), (int32_t)(at_y >> 16)), 4);
-    for (int64_t i = whole; i < end; i++, dst += s->in.channels, at_x += a0, at_y += a3)
-        memcpy(dst, pixel_at(s, (int32_t)(at_x >> 16), (int32_t)(at_y >> 16)), (size_t)s->in.channels);
+    if (s->in.channels == 3 && lo < end) {
+        const int32_t at[2] = {(int32_t)at_x, (int32_t)at_y}, step[2] = {(int32_t)a0, (int32_t)a3};
+        k->nearest3(dst, s->in.px, s->in.stride, at, step, (int32_t)(end - lo));
+        dst += 3 * (end - lo);
+    } else {
+        for (int64_t i = lo; i < end; i++, dst++, at_x += a0, at_y += a3)
+            *dst = s->in.px[(size_t)(at_y >> 16) * s->in.stride + (size_t)(at_x >> 16)];
+    }
     warp_fill(s, n - (int32_t)end, dst);
+}
+
+void warp_nearest3_c(uint8_t *dst, const uint8_t *px, size_t stride, const int32_t at[2], const int32_t step[2],
+                     int32_t n)
+{
+    for (int32_t i = 0; i < n; i++, dst += 3) {
+        const int64_t x = at[0] + (int64_t)i * step[0], y = at[1] + (int64_t)i * step[1];
+        memcpy(dst, px + (size_t)(y >> 16) * stride + 3 * (size_t)(x >> 16), 3);
+    }
 }
 
 static void perspective_line(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
@@ -333,7 +345,7 @@ void warp_line(const struct kernels *k, const struct warp_source *s, int32_t x, 
     if (w->way == WARP_SCALE)
         scale_line(s, x, y, n, dst);
     else if (w->way == WARP_FIXED)
-        fixed_line(s, x, y, n, dst);
+        fixed_line(k, s, x, y, n, dst);
     else if (w->way == WARP_SUM)
         sum_line(s, x, y, n, dst);
     else if (w->filter == FILTER_NEAREST)

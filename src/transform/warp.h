@@ -77,6 +77,9 @@ bool warp_point(const struct warp *w, double *x, double *y);
 /* For kernels: one pixel, bilinear or bicubic, by the definition. */
 void warp_pixel(const struct warp_source *s, int32_t x, int32_t y, uint8_t *dst);
 /* The same for n pixels. */
+/* The definition of the kernel nearest3. */
+void warp_nearest3_c(uint8_t *dst, const uint8_t *px, size_t stride, const int32_t at[2], const int32_t step[2],
+                     int32_t n);
 void warp_pixels_c(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst);
 /* n pixels of the fill. */
 void warp_fill(const struct warp_source *s, int32_t n, uint8_t *dst);
