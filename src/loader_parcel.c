@@ -234,7 +234,7 @@ void loader_parcel_explain(const struct stk_loader *l, struct buf *b)
                "           the device does all after the Huffman codes for %d of %d rows, and these for %d, %s%s; %lld "
                "images so far\n",
                all, SHARES, share - all,
-               l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "by who waits",
+               l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "as device_work=auto chose",
                share == 0 ? ", because the workers are fast enough" : "",
                (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
 }

@@ -151,7 +151,7 @@ static int64_t compare_work(const stk_options *o, int epochs, stk_device_work wo
     }
     stk_stats s;
     CHECK_EQ(stk_stats_get(b, &s), STK_OK);
-    CHECK(s.device_decoded <= (work == STK_DEVICE_WORK_DECODE ? s.device_samples : 0));
+    CHECK(s.device_decoded <= (work != STK_DEVICE_WORK_IDCT ? s.device_samples : 0));
     decoded += s.device_decoded;
     stk_close(a);
     stk_close(b);
@@ -175,6 +175,14 @@ static void jpegs_are_finished_there(void)
     stk_options o = some_options("RandomResizedCrop(50) | RandomHorizontalFlip | Normalize");
     CHECK(compare(&o, 3) > 2 * SAMPLES);
     CHECK(decoded > SAMPLES / 2);
+}
+
+/* Whatever it chooses, and whenever it moves. */
+static void auto_is_equal(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options(crop);
+    compare_work(&o, 12, STK_DEVICE_WORK_AUTO);
 }
 
 static void all_forms_are_equal(void)
@@ -378,8 +386,8 @@ int main(int argc, char **argv)
     make_files();
     stk_gpu gpu;
     ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
-    TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(all_forms_are_equal),
-          T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu), T(coefficients_from_caches_are_equal),
-          T(batches_of_all_sizes_are_equal), T(single_rows_are_equal), T(closing_waits_for_the_device),
-          T(damage_is_noticed), T(the_choice_is_explained))
+    TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(auto_is_equal),
+          T(all_forms_are_equal), T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu),
+          T(coefficients_from_caches_are_equal), T(batches_of_all_sizes_are_equal), T(single_rows_are_equal),
+          T(closing_waits_for_the_device), T(damage_is_noticed), T(the_choice_is_explained))
 }
