@@ -128,6 +128,7 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ -z "${STOKER_NO_FRAMEWORKS:-}"
   get tables pyarrow==26.0.1 datasets==5.2.0
   get timm '--no-deps timm pyyaml safetensors huggingface_hub' # only its transforms, datasets and loaders are tested
   get trainers lightning==2.6.6 accelerate==1.15.0 transformers==5.22.2 albumentations==2.0.8
+  get coco pycocotools==2.0.11
   get checkers 'mypy basedpyright'
   get containers h5py==3.14.0 '--no-deps webdataset==1.0.2 braceexpand pyyaml'
   if [ ! -f .venv/browser-tried ]; then

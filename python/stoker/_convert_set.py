@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that Stoker reads itself: ImageFolder, DatasetFolder, timm's ImageDataset and TensorDataset, also in Subset,
-ConcatDataset, and in classes of the user that add something to them.
+"""Datasets that Stoker reads itself: ImageFolder, DatasetFolder, timm's ImageDataset, those of `_convert_vision` and
+TensorDataset, also in Subset, ConcatDataset, and in classes of the user that add something to them.
 
 They are recognised by their attributes and their code; torchvision and timm are not imported. In doubt a dataset runs
 in Python: with the user's own loader, code that is not simple (see `_deferred`), or files that Stoker does not list.
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _convert_vision
 from ._convert import Converted, flat, is_known
 from ._convert import transform as convert_transform
 from ._deferred import (
@@ -49,12 +50,12 @@ class ConvertedSet:
     labels: bool = True  # whether the source knows the labels
 
 
-def _folder_source(root: str, paths: list[str], classes: Any) -> Source | None:
+def _folder_source(root: str, paths: list[str], classes: Any, prefix: str = "") -> Source | None:
     """The files of a dataset, in its order."""
     below = os.path.join(root, "")
     if not paths or not all(path.startswith(below) for path in paths):
         return None
-    source = Source.without_exif(root, classes)
+    source = Source.without_exif(prefix + root, classes)
     try:
         keys = source.keys
     except Error:
@@ -101,6 +102,14 @@ def _timm(dataset: Any) -> ConvertedSet | None:
     if source is None:
         return None
     return ConvertedSet(source, dataset.transform, paths, labels=False)
+
+
+def _vision(dataset: Any) -> ConvertedSet | None:
+    if (found := _convert_vision.files_of(dataset)) is None or not found[0]:
+        return None
+    paths, transform = found
+    source = _folder_source(os.path.commonpath([os.path.dirname(p) for p in paths]), paths, None, "files:")
+    return source and ConvertedSet(source, transform, paths, labels=False)
 
 
 def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
@@ -150,6 +159,8 @@ def _found(dataset: Any) -> ConvertedSet | None:
         return _sum(good) if len(good) == len(parts) else None
     if made_by(getitem, "ImageDataset.__getitem__", TIMM[0]):
         return _timm(dataset)
+    if _convert_vision.is_one(dataset):
+        return _vision(dataset)
     return _folder(dataset) if any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(dataset).__mro__) else None
 
 
@@ -177,6 +188,8 @@ def _copy(dataset: Any, labels: bool) -> Any:
     """The dataset with placeholders for its images; labels: call the user's target_transform."""
     if made_by(getattr(type(dataset), "__getitem__", None), "ImageDataset.__getitem__", TIMM[0]):
         return TimmSamples(dataset.reader.samples, dataset.target_transform if labels else None, dataset.transform)
+    if (vision := _convert_vision.samples(dataset, labels)) is not None:
+        return vision
     return deferring(dataset, Rules(partial(_copy, labels=labels), _is_transform, labels))
 
 
@@ -231,6 +244,7 @@ def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None
     assert traced.beside is not None
     indices = traced.source.places()
     simple = all(is_simple(f, arithmetic=True) for f in target_transforms(thing))
+    simple = simple and not _convert_vision.is_heavy(thing)
     if converted.sized and simple and indices is not None:
         traced.beside.indices = indices
         return traced, converted
@@ -275,6 +289,8 @@ def why_not(thing: Any) -> str:
     >>> why_not([1, 2, 3])
     ''
     """
+    if why := _convert_vision.why_not(thing):
+        return why
     if not any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(thing).__mro__):
         return ""
     if not made_by(thing.loader, "default_loader", FOLDER):
