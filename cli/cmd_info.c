@@ -17,6 +17,7 @@ static const char *const sources[] = {"folder of class folders",
                                       "HDF5 files",
                                       "npy, npz, raw arrays, token files",
                                       "lines of text",
+                                      "annotations: COCO, Pascal VOC, YOLO, Cityscapes, images with masks",
                                       "arrays in memory (C)",
                                       "callbacks (C)"};
 enum { N_SOURCES = sizeof sources / sizeof sources[0] };

@@ -132,7 +132,8 @@ void help_overview(const struct command *const *commands, FILE *f)
         fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
     }
     fputs("\nSRC is a folder with one folder per class, a folder of images, a list (.csv .tsv .jsonl .txt), or a\n"
-          "container: tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens. For several files, write\n"
+          "container: tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens. Annotations: a COCO .json,\n"
+          "'voc:FOLDER?set=train', yolo:, pairs: (images and masks), cityscapes:. For several files, write\n"
           "'train-{000..127}.tar' or 'train-*.tfrecord'.\n"
           "`stoker help COMMAND` shows examples and options. No data at hand? `stoker synth photos` makes some.\n",
           f);

@@ -109,7 +109,7 @@ def _vision(dataset: Any) -> ConvertedSet | None:
         return None
     paths, transform = found
     source = _folder_source(os.path.commonpath([os.path.dirname(p) for p in paths]), paths, None, "files:")
-    return source and ConvertedSet(source, transform, paths, labels=False)
+    return None if source is None else ConvertedSet(source, transform, paths, labels=False)
 
 
 def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:

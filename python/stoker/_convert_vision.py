@@ -31,7 +31,7 @@ def _coco_files(dataset: Any) -> list[str]:
 
 def _voc_target(dataset: Any, i: int) -> Any:
     module = sys.modules["torchvision.datasets.voc"]
-    return dataset.parse_voc_xml(module.ET_parse(dataset.annotations[i]).getroot())  # type: ignore[attr-defined]
+    return dataset.parse_voc_xml(module.ET_parse(dataset.annotations[i]).getroot())
 
 
 def _mask(path: Any) -> Any:
@@ -128,8 +128,9 @@ class Samples:
         """labels: make the target, and call the target_transform."""
         self.dataset, self.paths, self.labels = dataset, paths, labels
         self.kind = KINDS[_name_of(dataset)]
-        transform, self.target_transform = _transforms(dataset) or (None, None)
-        self.steps = () if transform is None else (transform,)
+        transforms: tuple[Any, Any] = _transforms(dataset) or (None, None)
+        transform, self.target_transform = transforms
+        self.steps: tuple[Any, ...] = () if transform is None else (transform,)
 
     def __getitem__(self, i: int) -> Any:
         target = self.kind.target(self.dataset, i) if self.labels else None

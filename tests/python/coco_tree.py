@@ -122,3 +122,41 @@ def pets(root, n=6):
         mask(base / "annotations" / "trimaps" / f"{name}.png", 60 + i, 50, i, 3)
         lines.append(f"{name} {i % 2 + 1} {i % 2 + 1} 1\n")
     (base / "annotations" / "trainval.txt").write_text("".join(lines))
+
+
+def people(root, n=4):
+    """Adds root/annotations/person_keypoints_val.json to what coco() made."""
+    path = root / "annotations" / "instances_val.json"
+    images = json.loads(path.read_text())["images"][:n]
+    rng = random.Random(0)
+    notes = [
+        {
+            "id": i,
+            "image_id": image["id"],
+            "category_id": 1,
+            "bbox": [1, 2, 20, 30],
+            "keypoints": [v for _ in range(17) for v in (rng.randint(0, 39), rng.randint(0, 39), rng.randint(0, 2))],
+        }
+        for i, image in enumerate(images)
+    ]
+    document = {"images": images, "annotations": notes, "categories": [{"id": 1, "name": "person"}]}
+    (root / "annotations" / "person_keypoints_val.json").write_text(json.dumps(document))
+
+
+def yolo(root, n=4):
+    """root/images/train, root/labels/train, the same for val, and root/data.yaml."""
+    for part in ("train", "val"):
+        (root / "labels" / part).mkdir(parents=True)
+        for i in range(n):
+            photo(root / "images" / part / f"{i}.jpg", 50 + i, 40, i)
+            if i != 1:
+                (root / "labels" / part / f"{i}.txt").write_text("0 0.5 0.5 0.2 0.4\n1 0.1 0.1 0.4 0.1 0.4 0.6\n")
+    (root / "data.yaml").write_text("train: images/train\nval: images/val\nnames:\n  0: cat\n  1: big dog\n")
+
+
+def pairs(root, n=4):
+    """root/images/train and root/masks/train, and the same for val."""
+    for part in ("train", "val"):
+        for i in range(n):
+            photo(root / "images" / part / f"{i}.jpg", 50 + i, 40, i)
+            mask(root / "masks" / part / f"{i}.png", 50 + i, 40, i)

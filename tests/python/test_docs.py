@@ -9,6 +9,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
+import coco_tree
 import numpy as np
 import pytest
 import stoker
@@ -31,6 +32,20 @@ def test_guide(name, photos, tmp_path, monkeypatch):
 
 def blocks_of(name):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), flags=re.S | re.M)
+
+
+def test_detection(tmp_path, monkeypatch):
+    import_torchvision()
+    pytest.importorskip("pycocotools", reason="pycocotools is not installed")
+    coco_tree.coco(tmp_path / "coco", n=20)
+    coco_tree.people(tmp_path / "coco")
+    coco_tree.voc(tmp_path)
+    coco_tree.yolo(tmp_path / "yolo")
+    coco_tree.pairs(tmp_path / "dataset")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of("docs/detection.md"):
+        exec(compile(block, "docs/detection.md", "exec"), names)
 
 
 PAGES = {
