@@ -11,6 +11,8 @@
 #include "base/number.h"
 #include "format/json_stream.h"
 
+#define COORDINATE_MOST 1e9 /* of a box; floats can hold it */
+
 const char COCO_NO_MEMORY[] = "out of memory";
 
 static bool is(struct slice s, const char *word)
@@ -73,6 +75,8 @@ const char *coco_box(struct slice text, double to[4])
         double v;
         if (n == 4 || coco_number(one, &v) || !isfinite(v))
             return n == 4 ? "its bbox has more than 4 numbers" : "its bbox has a value that is not a finite number";
+        if (fabs(v) > COORDINATE_MOST)
+            return "its bbox is far outside the image";
         to[n++] = v;
     }
     if (c.problem || n < 4)

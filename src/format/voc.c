@@ -12,6 +12,8 @@
 
 #include "base/number.h"
 
+#define COORDINATE_MOST 1e9 /* floats can hold it */
+
 static bool fail(struct voc *v, const char *problem)
 {
     if (!v->problem)
@@ -122,6 +124,8 @@ static bool take_number(struct voc *v, struct slice text, double *out)
     struct number n;
     if (text.n == 0 || number_read(text.p, text.n, &n) != text.n || !isfinite(n.d))
         return fail(v, "a side of its box is not a finite number");
+    if (fabs(n.d) > COORDINATE_MOST)
+        return fail(v, "its box is far outside the image");
     *out = n.d;
     return true;
 }

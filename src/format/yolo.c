@@ -9,6 +9,8 @@
 
 #include "base/number.h"
 
+#define SHARE_MOST 1e6 /* of the image; floats can hold it */
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
@@ -75,6 +77,10 @@ static int64_t take_values(struct yolo *y, double box[4], struct extent_of *x, f
         double v;
         if (!take_number(y, &v))
             return -1;
+        if (fabs(v) > SHARE_MOST) {
+            fail(y, "it has a value far outside the image; coordinates are shares of the image, from 0 to 1");
+            return -1;
+        }
         add_point(x, n, v);
         if (n < 4)
             box[n] = v;

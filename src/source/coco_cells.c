@@ -155,7 +155,7 @@ static const char *put_box(const struct sample *s, uint64_t k, const struct coco
         (box[0] > size[0] || box[1] > size[1] || box[0] + box[2] < 0 || box[1] + box[3] < 0))
         return "its bbox is outside the image";
     area = box[2] * box[3];
-    if (a->area.n > 0 && (coco_number(a->area, &area) || !isfinite(area)))
+    if (a->area.n > 0 && (coco_number(a->area, &area) || !isfinite((float)area)))
         return "its area is not a finite number";
     for (int d = 0; d < 4; d++)
         stored[d] = (float)box[d];
@@ -202,7 +202,7 @@ static const char *put_keypoints(const struct sample *s, uint64_t k, const struc
     for (size_t i = 0; i < n; i++, to += sizeof(float)) {
         double v;
         memcpy(&v, numbers->data + i * sizeof v, sizeof v);
-        if (!isfinite(v))
+        if (!isfinite((float)v))
             return "its keypoints have a value that is not a finite number";
         const float small = (float)v;
         memcpy(to, &small, sizeof small);

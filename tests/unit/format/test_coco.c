@@ -130,6 +130,7 @@ static void objects(void)
     CHECK_STR(coco_box(text_of("[0, 1, 2, 3, 4]"), box), "its bbox has more than 4 numbers");
     CHECK_STR(coco_box(text_of("[0, NaN, 2, 3]"), box), "its bbox has a value that is not a finite number");
     CHECK_STR(coco_box(text_of("[0, 1, -2, 3]"), box), "its bbox has a negative width or height");
+    CHECK_STR(coco_box(text_of("[0, 1, 1e99, 3]"), box), "its bbox is far outside the image");
     CHECK_STR(coco_box(text_of("{}"), box), "its bbox is not a list");
     CHECK_STR(coco_box((struct slice){0}, box), "it has no bbox");
 }

@@ -61,6 +61,8 @@ static void voc_problems(void)
               "! 1 its box has a negative width or height");
     CHECK_STR(voc("<annotation><object><name>x</name><bndbox><xmin>nan</xmin></bndbox></object></annotation>"),
               "! 1 a side of its box is not a finite number");
+    CHECK_STR(voc("<annotation><object><name>x</name><bndbox><xmin>1e99</xmin></bndbox></object></annotation>"),
+              "! 1 its box is far outside the image");
     CHECK_STR(voc("<annotation><object><name>&lol;</name></object></annotation>"), "! 1 an unknown entity");
     CHECK_STR(voc("<annotation><object><name>&#xD800;</name></object></annotation>"), "! 1 an unknown entity");
     CHECK_STR(voc("<!DOCTYPE a [<!ENTITY lol \"lol\"><!ENTITY lol2 \"&lol;&lol;\">]><annotation>&lol2;</annotation>"),
@@ -116,6 +118,8 @@ static void yolo_lines(void)
     CHECK_STR(yolo("0.5 .5 .5 .1 .1"), "! 1 its class is not an index");
     CHECK_STR(yolo("0 nan .5 .1 .1"), "! 1 it has a value that is not a finite number");
     CHECK_STR(yolo("0 .5 .5 -.1 .1"), "! 1 its box has a negative width or height");
+    CHECK_STR(yolo("0 .5 .5 1e99 .1"),
+              "! 1 it has a value far outside the image; coordinates are shares of the image, from 0 to 1");
     CHECK_STR(yolo("0 320 240 10 10"),
               "! 1 its box is outside the image; coordinates are shares of the image, from 0 to 1");
 }
