@@ -212,13 +212,32 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     >>> dataset([1, 2, 3]) is None
     True
     """
+    if (annotated := _annotated(thing)) is not None:
+        sized = _sized(annotated, more)  # functions in Python would miss the annotations
+        return None if sized is None or (sized[1] is not None and sized[1].rest is not None) else sized
     found = _found(thing)
     return None if found is None else _as_ops(thing, found, more)
+
+
+def _annotated(dataset: Any) -> ConvertedSet | None:
+    """A dataset whose annotations the engine reads as well."""
+    if (found := _convert_vision.fields_of(dataset)) is None:
+        return None
+    name, wanted, transform = found
+    source = Source.without_exif(name, None)
+    if wanted is not None:
+        numbers = {key: i for i, key in enumerate(source.keys)}
+        source = source.subset([numbers[key] for key in wanted])
+    return ConvertedSet(source, transform, [])
 
 
 def _as_ops(thing: Any, found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
     if not isinstance(thing, ConvertedSet) and not (found.labels and _is_plain(thing)):
         return None
+    return _sized(found, more)
+
+
+def _sized(found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
     if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
     converted = convert_transform(found.transform)

@@ -151,6 +151,31 @@ def files_of(dataset: Any) -> tuple[list[str], Any] | None:
     return None if transforms is None else (KINDS[_name_of(dataset)].files(dataset), transforms[0])
 
 
+def fields_of(dataset: Any) -> tuple[str, list[str] | None, Any] | None:
+    """How `Loader` reads a dataset with its annotations: the name of the source, the keys of its samples in order
+    (None: all), and the joint transform. None: the annotations are not where Stoker would look.
+
+    Masks and boxes are fields then, which follow the image; so the transforms must be joint, as those of a dataset from
+    wrap_dataset_for_transforms_v2 are, or absent.
+
+    >>> fields_of([1, 2, 3]) is None
+    True
+    """
+    inner = dataset._dataset if is_wrapped(dataset) else dataset
+    joint = dataset.transforms if is_one(dataset) and _name_of(inner) else None
+    if not is_one(dataset) or (joint is not None and not is_wrapped(dataset)):
+        return None
+    name = _name_of(inner)
+    if name in ("VOCDetection", "VOCSegmentation"):
+        base = os.path.dirname(os.path.dirname(inner.images[0])) if inner.images else ""
+        task = "segmentation" if name == "VOCSegmentation" else "detection"
+        return f"voc:{base}?set={inner.image_set}&task={task}", None, joint
+    if name == "OxfordIIITPet" and inner._target_types == ["segmentation"]:
+        keys = [path.name for path in inner._images]
+        return f"pairs:{inner._base_folder}?images=images&masks=annotations/trimaps", keys, joint
+    return None
+
+
 def samples(dataset: Any, labels: bool) -> Samples | None:
     """A copy of such a dataset with placeholders for its images; None: it is another dataset.
 

@@ -108,3 +108,25 @@ def test_what_runs_in_python_says_why(root):
         targets = [t for _, batch in loader for t in batch]
     assert any(type(t.get("boxes")) is tv_tensors.BoundingBoxes for t in targets)
     loader.close()
+
+
+def test_loader_reads_annotations_in_c(root):
+    """Loader has them as fields, with joint transforms converted to ops."""
+    joint = v2.Compose([v2.ToImage(), v2.Resize((32, 48)), v2.RandomHorizontalFlip(1.0)])
+    boxes = datasets.wrap_dataset_for_transforms_v2(datasets.VOCDetection(str(root), transforms=joint))
+    loader = stoker.Loader(boxes, batch_size=4, output="torch", dtype="uint8")
+    assert "Pascal VOC" in loader.explain()
+    assert "RandomHorizontalFlip" in loader.explain()
+    (batch,) = loader
+    for i, (_, target) in enumerate(boxes):
+        assert torch.allclose(batch.boxes[i], target["boxes"].float(), atol=1.0)  # torchvision's are integers
+        assert batch.labels[i].tolist() == [y - 1 for y in target["labels"].tolist()]  # it counts the background
+    assert loader.classes[11] == "dog"
+    masks = datasets.wrap_dataset_for_transforms_v2(datasets.VOCSegmentation(str(root), transforms=joint))
+    (batch,) = stoker.Loader(masks, batch_size=4, output="torch", dtype="uint8")
+    for i, (_, mask) in enumerate(masks):
+        assert torch.equal(batch.mask[i], mask[0].to(batch.mask.dtype))
+    pets = datasets.OxfordIIITPet(str(root), target_types="segmentation")
+    (batch,) = stoker.Loader(pets, "CenterCrop(50)", batch_size=6, output="torch", dtype="uint8")
+    for i, (_, mask) in enumerate(pets):
+        assert torch.equal(batch.mask[i], v2.functional.center_crop(v2.functional.pil_to_tensor(mask), [50])[0])
