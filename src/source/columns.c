@@ -384,7 +384,8 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
                              f->name);
         rc = form(s, f, &c->items[column], t, e);
         f->text = is_text(&c->items[column], f->dtype);
-        f->named = f->words || (c->items[column].label && f->kind == FIELD_TENSOR && f->ndim == 0);
+        f->named = f->words || (c->items[column].label && f->kind == FIELD_TENSOR && f->ndim == 0) ||
+                   (c->items[column].classes && f->follow == FOLLOW_EACH && f->dtype == STK_INT64);
     }
     if (rc == STK_OK)
         rc = add_default(f, t, e);

@@ -36,6 +36,7 @@ struct column {
     enum follow follow;        /* as in struct field; NONE: only if `fields` says so */
     enum box_format box_format;
     bool relative;
+    bool classes;        /* one class index for every box */
     const char *refused; /* why it cannot be a field unless `fields` gives a type; NULL: it can */
 };
 

@@ -87,6 +87,7 @@ static bool same_form(const struct field *a, const struct field *b)
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->ndim == b->ndim && a->bytes == b->bytes &&
            a->pad == b->pad && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
+           a->follow == b->follow && a->box_format == b->box_format && a->relative == b->relative &&
            (a->kind != FIELD_RAGGED || a->dtype != STK_UINT8 || a->what == b->what);
 }
 

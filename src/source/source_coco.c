@@ -136,7 +136,8 @@ static int add_columns(struct coco *c, stk_error *e)
                         .shape = {-1, 4},
                         .follow = FOLLOW_BOXES,
                         .box_format = BOX_XYWH},
-        [COCO_LABELS] = {.name = "labels", .kind = STK_TENSOR, .dtype = STK_INT64, .follow = FOLLOW_EACH},
+        [COCO_LABELS] =
+            {.name = "labels", .kind = STK_TENSOR, .dtype = STK_INT64, .follow = FOLLOW_EACH, .classes = true},
         [COCO_AREA] = {.name = "area", .kind = STK_TENSOR, .dtype = STK_FLOAT32, .follow = FOLLOW_EACH},
         [COCO_ISCROWD] = {.name = "iscrowd", .kind = STK_TENSOR, .dtype = STK_INT64, .follow = FOLLOW_EACH},
         [COCO_KEYPOINTS] = {.name = "keypoints",

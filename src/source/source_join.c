@@ -88,6 +88,18 @@ static int64_t label(const struct source *s, int64_t i)
     return renumber(j, p, source_label(j->sources[p], i));
 }
 
+/* Converts the labels of boxes, where the source has put them. */
+static void renumber_each(const struct join *j, int p, struct reading *r, const struct cell *c)
+{
+    uint8_t *at = r->derived.data + (c->bytes - r->derived.data);
+    for (size_t k = 0; k < c->n / sizeof(int64_t); k++, at += sizeof(int64_t)) {
+        int64_t v;
+        memcpy(&v, at, sizeof v);
+        v = renumber(j, p, v);
+        memcpy(at, &v, sizeof v);
+    }
+}
+
 /* Converts the label of a sample that was read, in r->label and in cells. */
 static int renumber_read(const struct join *j, int p, struct reading *r, stk_error *e)
 {
@@ -97,6 +109,10 @@ static int renumber_read(const struct join *j, int p, struct reading *r, stk_err
         const struct field *one = &j->sources[p]->fields[f];
         if (!one->named || one->column < 0 || !r->cells[f].bytes)
             continue;
+        if (one->follow == FOLLOW_EACH) {
+            renumber_each(j, p, r, &r->cells[f]);
+            continue;
+        }
         const int rc = field_store(&number, &r->cells[f], &r->number, e);
         if (rc != STK_OK)
             return rc;

@@ -374,6 +374,7 @@ static int add_columns(struct voc_set *v, stk_error *e)
         const bool object = w >= BOXES && w <= TRUNCATED;
         if (object && w != BOXES)
             all[w].follow = FOLLOW_EACH;
+        all[w].classes = w == LABELS;
         all[w].implied |= w == TRUNCATED || (v->segmentation ? object : w == MASK);
         if (columns_add(&v->columns, &all[w]))
             return error_nomem(e, "open", sizeof all);

@@ -99,6 +99,36 @@ static void fields(void)
     source_close(s);
 }
 
+/* Files with different categories: labels become indices of all of them. */
+static void joined(void)
+{
+    char first[PATH_MAX], second[PATH_MAX];
+    notes("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,2,2]}");
+    temp_file("ann/more_val.json",
+              "{\"images\":[{\"id\":1,\"file_name\":\"a.jpg\"}],\"categories\":[{\"id\":1,\"name\":"
+              "\"bee\"},{\"id\":2,\"name\":\"dog\"}],\"annotations\":[{\"id\":1,\"image_id\":1,"
+              "\"category_id\":2,\"bbox\":[0,0,1,1]},{\"id\":2,\"image_id\":1,\"category_id\":1,"
+              "\"bbox\":[0,0,1,1]}]}");
+    snprintf(first, sizeof first, "%s", temp_path("ann/instances_val.json"));
+    snprintf(second, sizeof second, "%s", temp_path("ann/more_val.json"));
+    const char *paths[] = {first, second};
+    struct source *s = NULL;
+    const struct source_options o = {.paths = paths, .n_paths = 2, .cache_dir = "off"};
+    CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+    CHECK_EQ(source_n_classes(s), 3);
+    CHECK_STR(source_class(s, 0), "bee");
+    CHECK_STR(source_class(s, 2), "dog");
+    CHECK(source_read(s, &reading, 1, &error) == STK_OK && number(s, "labels", 0) == 2);
+    CHECK(source_read(s, &reading, 2, &error) == STK_OK && number(s, "labels", 0) == 2 && number(s, "labels", 1) == 0);
+    source_close(s);
+    temp_file("voc/JPEGImages/a.jpg", "x");
+    temp_file("voc/Annotations/a.xml", "<annotation/>");
+    snprintf(second, sizeof second, "%s", temp_path("voc"));
+    const struct source_options other = {.paths = paths, .n_paths = 2, .cache_dir = "off", .fields = "image, boxes"};
+    CHECK_EQ(source_open(&s, &other, &error), STK_EUSAGE);
+    CHECK_SAYS(error.text, "boxes:boxes(xyxy)");
+}
+
 static void keypoints_and_captions(void)
 {
     temp_file("ann/kp_val.json",
@@ -252,8 +282,8 @@ static void many_boxes(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {T(fields),    T(keypoints_and_captions), T(refused_at_open), T(bad_notes),
-                                             T(truncated), T(changed_file),           T(many_boxes)};
+    static const struct test_case cases[] = {T(fields),    T(joined),    T(keypoints_and_captions), T(refused_at_open),
+                                             T(bad_notes), T(truncated), T(changed_file),           T(many_boxes)};
     temp_begin();
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     reading_done(&reading);
