@@ -14,7 +14,7 @@ COMPARED = 4  # batches at the start of an epoch
 
 def make(loop: probe.Loop, losses: list[float]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for function in (_shuffle, _epochs, _ranks):
+    for function in (_shuffle, _epochs, _ranks, _padded, _workers):
         try:
             found.update(function(loop))
         except Exception as error:  # labels of a form that is not known here
@@ -43,7 +43,7 @@ def _shuffle(loop: probe.Loop) -> dict[str, Any]:
     """Classes in a batch, and how many there would be if the samples seen came in a random order."""
     lists = [one for one in _lists(loop) if len(one) > 3]
     every = [x for one in lists for x in one]
-    if len(lists) < 8 or not _shuffles(loop) and loop.kind == "torch.DataLoader":
+    if len(lists) < 8:
         return {}
     share = [every.count(c) / len(every) for c in set(every)]
     size = sum(map(len, lists)) / len(lists)
@@ -73,3 +73,23 @@ def _ranks(loop: probe.Loop) -> dict[str, Any]:
         return {}
     each = len(loop.thing) * max(loop.sizes or [1])
     return {"rank_duplicates": 1 - 1 / ranks if each >= 0.9 * len(dataset) and each > 1 else 0.0}
+
+
+def _padded(loop: probe.Loop) -> dict[str, Any]:
+    """Samples that the samplers of other loaders repeat, so that all ranks have as many."""
+    samplers: list[Any] = [getattr(other.thing, "sampler", None) for other in probe.loops if other is not loop]
+    padded = [
+        s.total_size - len(s.dataset)
+        for s in samplers
+        if hasattr(s, "total_size") and hasattr(s, "dataset") and not getattr(s, "drop_last", False)
+    ]
+    return {"eval_padded": max(padded)} if padded else {}
+
+
+def _workers(loop: probe.Loop) -> dict[str, Any]:
+    """Whether all workers began with the same random numbers; see loaders.py."""
+    folder = probe.plan.get("out")
+    found = [name.split("-")[2:] for name in os.listdir(folder) if name.startswith("worker-")] if folder else []
+    if len(found) < 2:
+        return {}
+    return {"worker_seeds_equal": any(len({words[i] for words in found}) == 1 for i in range(2))}

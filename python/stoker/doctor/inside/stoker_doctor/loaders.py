@@ -4,6 +4,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import os
+import random
+import sys
+import zlib
 from typing import Any
 
 from . import probe
@@ -12,6 +17,7 @@ from .hooks import after
 
 def install() -> None:
     after("torch.utils.data.dataloader", _torch_loader)
+    after("torch.utils.data._utils.worker", _torch_worker)
     after("torch.optim.optimizer", _torch_optimizer)
     after("torch.autograd", _torch_backward)
     after("tensorflow.python.data.ops.dataset_ops", lambda m: time_iter(m.DatasetV2, "tf.data"))
@@ -73,6 +79,42 @@ def _torch_loader(module: Any) -> None:
         return probe.opened(self, kind_of(self, "torch.DataLoader"), lambda: original(self), at)
 
     module.DataLoader.__iter__ = __iter__
+
+
+class Started:
+    """A worker's init function, which notes the state of its random numbers for the checks."""
+
+    def __init__(self, function: Any, folder: str) -> None:
+        self.function, self.folder = function, folder
+
+    def __call__(self, worker: int) -> None:
+        if self.function is not None:
+            self.function(worker)
+        numpy = sys.modules.get("numpy")
+        states = (
+            numpy.random.get_state()[1].tobytes() if numpy else str(worker).encode(),
+            repr(random.getstate()).encode(),
+        )
+        words = "-".join(f"{zlib.crc32(state):08x}" for state in states)
+        os.close(os.open(os.path.join(self.folder, f"worker-{os.getpid()}-{words}"), os.O_CREAT | os.O_WRONLY))
+
+
+def _torch_worker(module: Any) -> None:
+    original = module._worker_loop
+    names = list(inspect.signature(original).parameters)
+    folder = probe.plan.get("out")
+    if probe.plan.get("mode") != "as-is" or not folder or "init_fn" not in names:
+        return
+    at = names.index("init_fn")
+
+    @functools.wraps(original)
+    def _worker_loop(*args: Any, **keywords: Any) -> None:
+        changed = list(args)
+        if len(changed) > at:
+            changed[at] = Started(changed[at], folder)
+        original(*changed, **keywords)
+
+    module._worker_loop = _worker_loop
 
 
 def _torch_optimizer(module: Any) -> None:

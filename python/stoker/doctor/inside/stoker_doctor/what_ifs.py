@@ -247,6 +247,12 @@ def unchanged(*values: Any, **keywords: Any) -> Any:
     return values[0] if values else None
 
 
+def _empty(function: Any) -> None:
+    """Also for references that the script has taken already."""
+    if not function.__code__.co_freevars:
+        function.__code__ = unchanged.__code__
+
+
 def leave_out(loader: Any, name: str) -> None:
     """Replaces a transform, or a function of the user, by one that does nothing."""
     from . import describe
@@ -263,6 +269,7 @@ def leave_out(loader: Any, name: str) -> None:
         path = getattr(module, "__file__", None)
         function = getattr(module, "__dict__", {}).get(name)
         if isinstance(path, str) and not probe.is_library(path) and inspect.isfunction(function):
+            _empty(function)
             setattr(module, name, unchanged)
             found = True
     method = getattr(type(below), name, None)
