@@ -14,6 +14,7 @@ from .causes import percent, size
 from .facts import AS_IS, Measurement, Run, number, run_of, section, step_ms
 
 DAY_MS = 24 * 3600e3
+SMALL_GROWTH = 64e6  # bytes in half of a run
 
 
 class Alarm(NamedTuple):
@@ -85,6 +86,8 @@ def growth_of(run: Run | None) -> float:
     steps = number(run, "steps") / 4
     each = min(middles[1] - middles[0], middles[2] - middles[1])
     if each < 0.8 * max(max(q) - min(q) for q in quarters):  # memory that goes up and down
+        return 0.0
+    if 2 * each < SMALL_GROWTH:  # pools that fill in the first seconds
         return 0.0
     return max(0.0, each / steps) if steps else 0.0
 

@@ -82,6 +82,7 @@ class Loop:
         global depth
         t0 = clock()
         if t0 > deadline and self._has_enough(t0) and not device.profiles(self):
+            self.closed.append(t0)  # the end of the last step
             finish("ok")
         mark = device.begin()
         depth += 1
