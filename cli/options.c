@@ -7,6 +7,8 @@
 static const struct args_word dtypes[] = {
     {"float32", STK_FLOAT32}, {"float16", STK_FLOAT16}, {"bfloat16", STK_BFLOAT16}, {"uint8", STK_UINT8}, {0}};
 static const struct args_word layouts[] = {{"NCHW", STK_NCHW}, {"NHWC", STK_NHWC}, {0}};
+static const struct args_word sizes[] = {
+    {"same", STK_SIZES_SAME}, {"pad", STK_SIZES_PAD}, {"list", STK_SIZES_LIST}, {0}};
 static const struct args_word fidelities[] = {{"exact", STK_EXACT}, {"draft", STK_DRAFT}, {0}};
 static const struct args_word policies[] = {{"raise", STK_RAISE}, {"skip", STK_SKIP}, {"replace", STK_REPLACE}, {0}};
 static const struct args_word works[] = {{"auto", STK_DEVICE_WORK_AUTO},
@@ -38,6 +40,8 @@ const struct args_option args_common[] = {
 
     {"dtype", 0, ARGS_WORD, FOR_FORM, AT(o.dtype), 0, 0, dtypes, "TYPE", "float32, float16, bfloat16 or uint8",
      "float32"},
+    {"sizes", 0, ARGS_WORD, FOR_FORM, AT(o.sizes), 0, 0, sizes, "HOW",
+     "images of different sizes in a batch: same (an error), pad or list", "same"},
     {"layout", 0, ARGS_WORD, FOR_FORM, AT(o.layout), 0, 0, layouts, "ORDER", "NCHW or NHWC", "NCHW"},
 
     {"batch-size", 0, ARGS_INT64, FOR_LOADER, AT(o.batch_size), 1, INT32_MAX, NULL, "N",

@@ -152,6 +152,11 @@ typedef struct stk_cell {
 
 /* ------------------------------------------------------------------ options */
 typedef enum stk_layout { STK_LAYOUT_DEFAULT = 0, STK_NCHW, STK_NHWC } stk_layout;
+/* How a batch holds images of different sizes. pad: rows are padded with zeros, at the right and at the bottom, to the
+ * largest height and width of the batch, and "NAME.sizes" has the height and width of every row (int64). list: a ragged
+ * field. Masks are treated alike. */
+typedef enum stk_sizes { STK_SIZES_DEFAULT = 0, STK_SIZES_SAME, STK_SIZES_PAD, STK_SIZES_LIST } stk_sizes;
+
 typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk_fidelity;
 typedef enum stk_on_error { STK_ON_ERROR_DEFAULT = 0, STK_RAISE, STK_SKIP, STK_REPLACE } stk_on_error;
 typedef enum stk_reader { STK_READER_DEFAULT = 0, STK_READER_PREAD, STK_READER_URING } stk_reader;
@@ -205,6 +210,7 @@ typedef struct stk_options {
     const struct stk_op_hook *op; /* runs on every finished row */
     stk_dtype dtype;              /* of images: float32 (the default), float16, bfloat16 or uint8 */
     stk_layout layout;            /* default: NCHW */
+    stk_sizes sizes;              /* default: same, all images of a batch have one size */
     stk_fidelity fidelity;        /* default: exact, Pillow's pixels bit for bit. draft: decode large JPEGs smaller */
     int no_exif;                  /* ignore the EXIF orientation */
     int64_t max_pixels;           /* a larger image is a bad sample; 0: 256 million */

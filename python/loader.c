@@ -355,9 +355,9 @@ static const char *const kinds[] = {
 /* The suffixes of the arrays that describe the rows of a ragged field. */
 static PyObject *beside(const stk_batch *b, const char *name)
 {
-    static const char *const suffixes[] = {"offsets", "lengths", "shapes"};
+    static const char *const suffixes[] = {"offsets", "lengths", "shapes", "sizes"};
     PyObject *found = PyList_New(0);
-    for (int i = 0; found && i < 3; i++) {
+    for (int i = 0; found && i < 4; i++) {
         char text[128];
         snprintf(text, sizeof text, "%s.%s", name, suffixes[i]);
         if (!stk_field(b, text))

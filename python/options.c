@@ -24,6 +24,7 @@ static const struct {
     {"ops", TEXT, AT(ops)},
     {"dtype", INT, AT(dtype)},
     {"layout", INT, AT(layout)},
+    {"sizes", INT, AT(sizes)},
     {"fidelity", INT, AT(fidelity)},
     {"no_exif", INT, AT(no_exif)},
     {"batch_size", I64, AT(batch_size)},

@@ -79,7 +79,7 @@ static int check_request(const struct stk_loader *l, int64_t n, int64_t epoch, s
     if (n < 0 || epoch < 0)
         return error_set(e, STK_EUSAGE, "get", "cannot get %lld samples of epoch %lld; neither may be negative",
                          (long long)n, (long long)epoch);
-    if (n > 1 && l->plan && plan_is_open(l->plan))
+    if (n > 1 && l->plan && plan_is_open(l->plan) && l->options.sizes == STK_SIZES_SAME)
         return error_set(e, STK_EUSAGE, "get",
                          "the ops make images of different sizes: get one sample at a time, or end the ops with "
                          "CenterCrop(224)");

@@ -335,6 +335,7 @@ int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     int rc = source_fills_rows(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);
     if (rc == STK_OK && l->op.run)
         rc = op_on_row(l, w, &d, b, row, position, e);
+    following_trim(&w->follow, w->desk.budget);
     desk_clear(&w->desk);
     put_i64(b, l->index, row, p.index);
     put_i64(b, l->position, row, position);
@@ -480,7 +481,8 @@ void loader_work(void *user, int i)
         const uint64_t began = clock;
         clock = now_ns();
         w->run = run_for(t.rows, clock - began);
-        atomic_store_explicit(&w->count.held_bytes, desk_held(&w->desk), memory_order_relaxed);
+        atomic_store_explicit(&w->count.held_bytes, desk_held(&w->desk) + following_held(&w->follow),
+                              memory_order_relaxed);
         give(l, w, &t);
     }
 }

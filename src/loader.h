@@ -115,6 +115,8 @@ void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
 /* loader_fields.c: describes the fields of batches, and makes the plan for the image. */
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);
+/* Makes f ragged pixels, as options.sizes says; frame: as in struct field. */
+void loader_fields_frame(const struct stk_loader *l, struct field *f, int frame);
 
 /* loader.c: what a thread does until it is stopped; and making one row, by worker w. */
 void loader_work(void *user, int i);

@@ -44,6 +44,22 @@ static int add_beside(struct field *fields, int *n, const struct field *of, cons
     return length > 0 ? STK_OK : STK_EBUG;
 }
 
+static void set_vector(struct field *f, int n)
+{
+    f->ndim = 1;
+    f->shape[0] = n;
+    f->bytes = (size_t)n * sizeof(int64_t);
+}
+
+void loader_fields_frame(const struct stk_loader *l, struct field *f, int frame)
+{
+    f->kind = FIELD_RAGGED;
+    f->frame = frame;
+    f->pad = l->options.sizes == STK_SIZES_PAD;
+    f->bytes = dtype_bytes(f->dtype);
+    f->shape[frame - 1] = f->shape[frame] = -1;
+}
+
 /* Adds offsets or lengths, and shapes, of ragged fields. */
 static int lay_beside(struct field *fields, int *n, stk_error *e)
 {
@@ -52,6 +68,13 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
         if (fields[i].kind != FIELD_RAGGED)
             continue;
         fields[i].beside = *n;
+        if (fields[i].frame && fields[i].pad) {
+            const int failed = add_beside(fields, n, &fields[i], "sizes", e);
+            if (failed)
+                return failed;
+            set_vector(&fields[*n - 1], 2);
+            continue;
+        }
         int rc = add_beside(fields, n, &fields[i], fields[i].pad ? "lengths" : "offsets", e);
         if (rc != STK_OK)
             return rc;
@@ -62,9 +85,7 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
         rc = add_beside(fields, n, &fields[i], "shapes", e);
         if (rc != STK_OK)
             return rc;
-        fields[*n - 1].ndim = 1;
-        fields[*n - 1].shape[0] = fields[i].ndim;
-        fields[*n - 1].bytes = (size_t)fields[i].ndim * sizeof(int64_t);
+        set_vector(&fields[*n - 1], fields[i].ndim);
     }
     return STK_OK;
 }
@@ -100,6 +121,21 @@ static int lay_none(struct stk_loader *l, stk_error *e)
     return l->ops_unused && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
+/* Rows of different sizes are joined once all exist, so nothing can work on them before. */
+static int check_sizes(const struct stk_loader *l, stk_error *e)
+{
+    const char *other = l->copies > 1                         ? "several views"
+                        : l->op.run                           ? "a function that changes rows"
+                        : plan_soft_classes(l->plan) > 0      ? "MixUp and CutMix"
+                        : l->device.cuda || l->options.device ? "device"
+                                                              : NULL;
+    return other ? error_set(e, STK_EUSAGE, "open",
+                             "sizes=pad and sizes=list do not go with %s, which needs images of one size: end the ops "
+                             "with CenterCrop(224), and leave sizes out",
+                             other)
+                 : STK_OK;
+}
+
 /* Makes the views of the image field. */
 static int lay_image(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
 {
@@ -112,12 +148,14 @@ static int lay_image(struct stk_loader *l, struct field *fields, int *n, stk_err
         p.fixed_w = (int32_t)f->shape[1];
     }
     p.bytes = l->device.bytes;
-    p.open = f->kind == FIELD_ENCODED && o->batch_size == 1;
+    p.open = f->kind == FIELD_ENCODED && (o->batch_size == 1 || o->sizes != STK_SIZES_SAME);
     p.classes = source_n_classes(l->source);
     const int rc = loader_views_open(l, &p, fields, n, e);
     if (rc != STK_OK)
         return rc;
     l->device.bytes = plan_makes_bytes(l->plan);
+    if (o->sizes != STK_SIZES_SAME)
+        return check_sizes(l, e);
     if (l->copies == 1)
         return result_field(l, f, e);
     if (l->op.run)

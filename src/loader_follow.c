@@ -35,6 +35,9 @@ static void describe_mask(const struct stk_loader *l, struct field *f)
     f->ndim = 2;
     plan_size(l->plan, &f->shape[1], &f->shape[0]);
     f->bytes = dtype_bytes(f->dtype) * (open ? 1 : (size_t)f->shape[0] * (size_t)f->shape[1]);
+    f->pad = false;
+    if (l->options.sizes != STK_SIZES_SAME)
+        loader_fields_frame(l, f, 1);
 }
 
 static void describe_masks(const struct stk_loader *l, struct field *f)
@@ -120,6 +123,12 @@ void following_done(struct following *f)
     free(f->at);
     free(f->keep);
     *f = (struct following){0};
+}
+
+void following_trim(struct following *f, const struct budget *b)
+{
+    if (b && f->raw.cap > b->share / 8)
+        ragged_row_done(&f->raw);
 }
 
 size_t following_held(const struct following *f)

@@ -34,6 +34,8 @@ int loader_follow_open(struct stk_loader *l, struct field *fields, int n, stk_er
 int following_init(struct following *f, const struct stk_loader *l, stk_error *e);
 void following_done(struct following *f); /* accepts a zeroed one */
 size_t following_held(const struct following *f);
+/* After a sample: frees more than an eighth of the share. */
+void following_trim(struct following *f, const struct budget *b);
 
 /* Before the ops are drawn: takes the boxes of the sample, which was read, whose image has w x h pixels. */
 int loader_follow_begin(struct stk_loader *l, struct worker *w, int64_t sample, int32_t wide, int32_t high,

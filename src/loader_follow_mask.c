@@ -120,13 +120,25 @@ int following_mask(const struct making_row *m, stk_error *e)
     if (!steps)
         return error_set(e, STK_EBUG, stage, "the arena has no room for the steps of a mask");
     const int64_t shape[2] = {f->job->h, f->job->w};
+    const size_t bytes = size_mul(size_mul((size_t)shape[0], (size_t)shape[1]), dtype_bytes(to->dtype));
+    struct ragged_row *own = to->frame ? batch_open_ragged(m->b, m->f, m->row) : NULL;
     uint8_t *row = NULL;
-    if (to->kind == FIELD_OPEN)
-        rc = batch_open_row(m->b, m->f, shape, (size_t)(shape[0] * shape[1]) * dtype_bytes(to->dtype), &row, e);
+    if (to->frame && !own)
+        return STK_OK; /* the whole batch will be refused */
+    if (own)
+        rc = ragged_row_reserve(own, bytes) ? error_nomem(e, stage, bytes) : STK_OK;
+    else if (to->kind == FIELD_OPEN)
+        rc = batch_open_row(m->b, m->f, shape, bytes, &row, e);
     else
         row = batch_row(m->b, m->f, m->row);
-    if (rc == STK_OK && !follow_mask(steps, &in, to->dtype, row, &value))
+    if (rc == STK_OK && !follow_mask(steps, &in, to->dtype, own ? own->data : row, &value))
         rc = bad_value(m, value, e);
+    if (own) {
+        own->n = rc == STK_OK ? bytes : 0;
+        memset(own->shape, 0, sizeof own->shape);
+        memcpy(own->shape, shape, sizeof shape);
+        batch_close_ragged(m->b, own);
+    }
     return rc;
 }
 

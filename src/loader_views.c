@@ -88,6 +88,8 @@ static void describe(const struct stk_loader *l, const struct view *v, struct fi
     plan_shape(v->plan, f->shape + many);
     f->kind = plan_is_open(v->plan) ? FIELD_OPEN : f->kind;
     f->bytes = plan_is_open(v->plan) ? dtype_bytes(dtype) : plan_row_bytes(v->plan) * (size_t)v->copies;
+    if (l->options.sizes != STK_SIZES_SAME)
+        loader_fields_frame(l, f, l->options.layout == STK_NHWC ? 1 : 2);
 }
 
 static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p, stk_error *e)
@@ -228,6 +230,8 @@ size_t loader_views_scratch(const struct stk_loader *l, const struct job *jobs)
 static int row_of(struct stk_loader *l, struct worker *w, const struct view *v, const struct job *j, int64_t row,
                   uint8_t **to, stk_error *e)
 {
+    if (w->to->depot->fields[v->field].frame)
+        return STK_OK;
     if (w->made)
         *to = w->made;
     else if (!plan_is_open(v->plan))
@@ -238,6 +242,23 @@ static int row_of(struct stk_loader *l, struct worker *w, const struct view *v, 
         return batch_open_row(w->to, l->image, shape, bytes, to, e);
     }
     return STK_OK;
+}
+
+/* Makes an image whose size is its own, as a ragged row. */
+static int run_frame(struct worker *w, const struct view *v, const struct job *j, const struct image *im, int64_t row,
+                     stk_error *e)
+{
+    struct ragged_row *to = batch_open_ragged(w->to, v->field, row);
+    if (!to)
+        return STK_OK; /* the whole batch will be refused */
+    memset(to->shape, 0, sizeof to->shape);
+    const size_t bytes = plan_job_shape(v->plan, j, to->shape);
+    int rc = ragged_row_reserve(to, bytes) ? error_nomem(e, "transform", bytes) : STK_OK;
+    if (rc == STK_OK)
+        rc = plan_run(v->plan, j, im, &w->desk.arena, to->data, e);
+    to->n = rc == STK_OK ? bytes : 0;
+    batch_close_ragged(w->to, to);
+    return rc;
 }
 
 int loader_views_run(struct stk_loader *l, struct worker *w, const struct image *pixels, struct rect crop, int64_t row,
@@ -254,8 +275,8 @@ int loader_views_run(struct stk_loader *l, struct worker *w, const struct image 
             part.x -= crop.x;
             part.y -= crop.y;
             const struct image im = image_crop(pixels, part);
-            rc = plan_run(v->plan, j, &im, a, to, e);
-            to += plan_row_bytes(v->plan);
+            rc = to ? plan_run(v->plan, j, &im, a, to, e) : run_frame(w, v, j, &im, row, e);
+            to += to ? plan_row_bytes(v->plan) : 0;
             a->used = used;
         }
         if (rc != STK_OK)

@@ -76,6 +76,8 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "dtype must be float32, float16, bfloat16 or uint8");
     if (o->layout != STK_NCHW && o->layout != STK_NHWC)
         return usage(e, "layout must be NCHW or NHWC");
+    if ((int)o->sizes < STK_SIZES_SAME || (int)o->sizes > STK_SIZES_LIST)
+        return usage(e, "sizes must be same, pad or list");
     if (o->fidelity != STK_EXACT && o->fidelity != STK_DRAFT)
         return usage(e, "fidelity must be exact or draft");
     if ((int)o->reader < STK_READER_DEFAULT || (int)o->reader > STK_READER_URING)
@@ -138,6 +140,8 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->dtype = STK_FLOAT32;
     if (o->layout == STK_LAYOUT_DEFAULT)
         o->layout = STK_NCHW;
+    if (o->sizes == STK_SIZES_DEFAULT)
+        o->sizes = STK_SIZES_SAME;
     if (o->fidelity == STK_FIDELITY_DEFAULT)
         o->fidelity = STK_EXACT;
     if (o->device_work == STK_DEVICE_WORK_DEFAULT)

@@ -36,6 +36,13 @@ from ._ops import (
     ToTensor,
 )
 from ._ops_batch import CutMix, MixUp, Mixup
+from ._ops_boxes import (
+    ClampBoundingBoxes,
+    ClampKeyPoints,
+    ConvertBoundingBoxFormat,
+    SanitizeBoundingBoxes,
+    SanitizeKeyPoints,
+)
 from ._ops_color import (
     RGB,
     ColorJitter,
@@ -162,6 +169,11 @@ __all__ = [
     "unpack",
     "verify",
     "watch",
+    "ClampBoundingBoxes",
+    "ClampKeyPoints",
+    "ConvertBoundingBoxFormat",
+    "SanitizeBoundingBoxes",
+    "SanitizeKeyPoints",
 ]
 
 # Imported on first use: these need torch, or are seldom needed.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._errors import hint, usage
 from ._ops import Op
-from ._types import Cache, DeviceWork, DType, Fidelity, Layout, OnError
+from ._types import Cache, DeviceWork, DType, Fidelity, Layout, OnError, Sizes
 
 Test = Callable[[Any], bool]
 Fields = Sequence[str] | Mapping[str, str] | str
@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     dtype: DType | None
     layout: Layout
     fidelity: Fidelity
+    sizes: Sizes
     exif: bool | None
     classes: Sequence[str] | None
     sampler: Iterable[int] | None

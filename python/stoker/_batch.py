@@ -9,7 +9,7 @@ import json
 import keyword
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class Column:
     computed: Callable[[int], str] | None
     objects: bool  # Python objects, kept in Objects
     last: bool  # viewed as channels_last
+    sizes: bool = field(default=False, kw_only=True)  # true heights and widths of padded images
     convert: _output.Convert
     convert_beside: _output.Convert
 
@@ -88,6 +89,13 @@ def strings(kind: str, values: Any, offsets: NDArray[np.int64]) -> list[Any]:
     if kind == "text":
         return [row.decode(errors="surrogateescape") for row in rows]
     return [_object(row) for row in rows]
+
+
+def _ragged(c: Column, arrays: list[Any]) -> Any:
+    if c.beside[0] != "offsets":
+        return Padded(*arrays)
+    rows = Ragged(*arrays)
+    return list(rows) if c.kind in ("image", "mask") else rows  # sizes="list"
 
 
 def _object(text: bytes) -> Any:
@@ -168,7 +176,11 @@ class Form:
         self.columns: list[Column] = []
         for w in wanted:
             self._add(*self._named(w, columns, bound), w.column, layout)
-        handle.select(tuple(name for c in self.columns for name in c.arrays))
+        padded = next((c for c in self.columns if c.beside == ("sizes",)), None)  # all have the sizes of the image
+        if padded:
+            self.names += ("sizes" if "sizes" not in self.names else "image_sizes",)
+            self.columns.append(replace(padded, called="sizes", kind="tensor", sizes=True, last=False))
+        handle.select(tuple(name for c in self.columns if not c.sizes for name in c.arrays))
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
         batch = batch_type(tuple(attributes(self.names)))
@@ -250,15 +262,17 @@ class Form:
         arrays = [c.convert(raw[c.at]), *(c.convert_beside(m) for m in raw[c.at + 1 : c.at + len(c.arrays)])]
         if copy:
             arrays = [_output.copy(self._output, a) for a in arrays]
+        if c.beside == ("sizes",):
+            return arrays[1] if c.sizes else _output.as_channels_last(self._output, arrays[0]) if c.last else arrays[0]
         if c.beside:
-            return Ragged(*arrays) if c.beside[0] == "offsets" else Padded(*arrays)
+            return _ragged(c, arrays)
         return _output.as_channels_last(self._output, arrays[0]) if c.last else arrays[0]
 
     def _plain(self, c: Column, raw: Raw) -> Any:
         """The field as NumPy arrays."""
         if c.beside:
             arrays = [np.asarray(m) for m in raw[c.at : c.at + len(c.arrays)]]
-            return Ragged(*arrays) if c.beside[0] == "offsets" else Padded(*arrays)
+            return arrays[c.sizes] if c.beside == ("sizes",) else _ragged(c, arrays)
         values = np.asarray(raw[c.at])
         return (values.astype(np.uint32) << 16).view(np.float32) if raw[c.at].dtype == "bfloat16" else values
 

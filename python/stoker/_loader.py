@@ -108,6 +108,8 @@ class Loader(Generic[B_co]):
     features         the same as a dict of tf.io.FixedLenFeature and VarLenFeature, for TFRecord
     classes          the class names in label order; by default those of the source, sorted
     exif             False: ignore the EXIF orientation; by default it is applied
+    sizes            for images of different sizes: "same" (default) is an error; "pad" pads them with zeros at the
+                     right and at the bottom, and adds a field `sizes` of heights and widths; "list" gives a list
     fidelity         "exact" (default): the pixels that Pillow gives; "draft": decode large JPEGs at a smaller scale
 
     What a batch is:
@@ -300,6 +302,7 @@ class Loader(Generic[B_co]):
         processes: int | None = None,
         mix: Sequence[float] | None = None,
         features: Mapping[str, Any] | None = None,
+        sizes: str = "same",
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         self._arguments = arguments

@@ -15,7 +15,7 @@ from ._fields import Wanted
 from ._input import Given, Transform
 from ._ranks import Ranks
 from ._rows import Field, IterableFill, RowOp, failed_first
-from ._types import CACHES, DTYPE_CODES, FIDELITIES, LAYOUTS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+from ._types import CACHES, DTYPE_CODES, FIDELITIES, LAYOUTS, ON_ERROR, SIZES, choice, dtype_name, memory_bytes, whole
 
 Arguments = dict[str, Any]
 
@@ -82,6 +82,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
         "dtype": _dtype(_wanted_dtype(a, transform)),
         "layout": LAYOUTS["NHWC"] if transform.rows else choice("layout", a["layout"], LAYOUTS),
         "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
+        "sizes": choice("sizes", a["sizes"], SIZES),
         "batch_size": _batch_size(a),
         "shuffle": int(bool(a["shuffle"])),
         "drop_last": int(bool(a["drop_last"])),

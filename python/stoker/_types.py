@@ -21,6 +21,7 @@ else:
 Output = Literal["auto", "numpy", "torch", "jax", "tensorflow"]
 Layout = Literal["NCHW", "NHWC", "channels_last"]
 Fidelity = Literal["exact", "draft"]
+Sizes = Literal["same", "pad", "list"]
 OnError = Literal["raise", "skip", "replace"]
 Cache = Literal["none", "bytes", "dct", "pixels", "auto"]
 DeviceWork = Literal["auto", "none", "idct", "decode"]
@@ -47,6 +48,7 @@ DTYPES = "float32 float16 bfloat16 uint8 int8 int16 uint16 int32 uint32 int64 ui
 DTYPE_CODES = {name: i + 1 for i, name in enumerate(DTYPES)}
 LAYOUTS = {"NCHW": 1, "NHWC": 2, "channels_last": 2}
 FIDELITIES = {"exact": 1, "draft": 2}
+SIZES = {"same": 1, "pad": 2, "list": 3}
 ON_ERROR = {"raise": 1, "skip": 2, "replace": 3}
 CACHES = {"none": 1, "bytes": 2, "dct": 3, "pixels": 4, "auto": 5}
 DEVICE_WORKS = {"auto": 1, "none": 2, "idct": 3, "decode": 4}

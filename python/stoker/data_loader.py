@@ -40,7 +40,7 @@ from ._torch_iter import (
 )
 from ._torch_rebuild import arguments_of, from_torch, keep_class_in_accelerate
 from ._torch_rebuild import device as carrier
-from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted, whole
+from ._types import ON_ERROR, SIZES, Cache, DType, Layout, OnError, Sizes, choice, counted, whole
 from ._workers import Bad
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ OWN = {
     "layout": "NCHW",
     "seed": None,
     "device": None,
+    "sizes": "same",
 }
 
 
@@ -217,6 +218,7 @@ class DataLoader(_TorchLoader[T_co]):
         layout: Layout = "NCHW",
         seed: int | None = None,
         device: Any = None,
+        sizes: Sizes = "same",
     ) -> None:
         before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
@@ -242,7 +244,8 @@ class DataLoader(_TorchLoader[T_co]):
         )
         self.on_error, self.max_bad, self.memory, self.dtype, self.layout = on_error, max_bad, memory, dtype, layout
         self.cache, self.cache_dir, self.cache_size, self.seed = cache, cache_dir, cache_size, seed
-        self.device = device
+        self.device, self.sizes = device, sizes
+        choice("sizes", sizes, SIZES)
         device_of(device)
         self.pin_memory_device = carrier(pin_memory_device, {name: getattr(self, name) for name in OWN})
         self._engine: EngineLoader | None = None

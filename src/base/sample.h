@@ -127,6 +127,8 @@ struct field {
     bool named;      /* class indices */
     bool words;      /* words that the source converts to class indices */
     bool pad;        /* ragged: rows are padded to the longest, with lengths; false: values and offsets */
+    int frame;       /* ragged pixels: 1 + the dimension of rows that is the height, before the width; 0: not pixels.
+                        If they are padded, both are, with sizes */
     int beside;      /* in a batch: the index of its offsets or lengths; its shapes follow them */
     bool text;       /* the source has these numbers as text, and marks its cells so */
     bool has_fill;   /* a sample without a value gets `fill` */

@@ -184,6 +184,44 @@ static int join_padded(struct stk_batch *b, int i)
     return 0;
 }
 
+/* Images of the largest height and width. */
+static int join_frames(struct stk_batch *b, int i)
+{
+    const struct field *f = &b->depot->fields[i];
+    const int y = f->frame - 1, last = f->ndim - 1;
+    const size_t item = dtype_bytes(f->dtype);
+    int64_t most[2] = {0}, planes = y > 0 ? f->shape[0] : 1, pixel = last > y + 1 ? f->shape[last] : 1;
+    for (int64_t row = 0; row < b->rows; row++)
+        for (int k = 0; k < 2; k++)
+            if (b->ragged_rows[i][row].shape[y + k] > most[k])
+                most[k] = b->ragged_rows[i][row].shape[y + k];
+    const uint64_t line = (uint64_t)most[1] * (uint64_t)pixel * item, plane = line * (uint64_t)most[0];
+    const bool counts = plane <= SIZE_MAX / 4 / (uint64_t)planes / (uint64_t)(b->rows + 1);
+    if (!join_memory(b, i, counts ? plane * (uint64_t)planes * (uint64_t)b->rows : UINT64_MAX))
+        return -1;
+    int64_t *sizes = (void *)b->memory[f->beside]->data;
+    uint8_t *to = b->memory[i]->data;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const struct ragged_row *p = &b->ragged_rows[i][row];
+        const size_t own = (size_t)(p->shape[y + 1] * pixel) * item;
+        const uint8_t *from = p->data;
+        memcpy(sizes + 2 * row, &p->shape[y], 2 * sizeof *sizes);
+        for (int64_t at = 0; at < planes * most[0]; at++, to += line) {
+            const bool inside = at % most[0] < p->shape[y];
+            if (inside && own > 0)
+                memcpy(to, from, own);
+            from += inside ? own : 0;
+            for (size_t k = inside ? own : 0; k < line; k += item)
+                memcpy(to + k, f->fill, item);
+        }
+    }
+    b->arrays[i].ndim = f->ndim + 1;
+    b->shapes[i][0] = b->rows;
+    for (int k = 0; k < f->ndim; k++)
+        b->shapes[i][k + 1] = k == y ? most[0] : k == y + 1 ? most[1] : f->shape[k];
+    return 0;
+}
+
 static void join_shapes(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
@@ -210,10 +248,11 @@ int batch_join(struct stk_batch *b, stk_error *e)
             return fails(b, i, e);
         if (f->kind != FIELD_RAGGED)
             continue;
-        if (atomic_load_explicit(&b->too_large, memory_order_relaxed) ||
-            (f->pad ? join_padded(b, i) : join_values(b, i)))
+        if (atomic_load_explicit(&b->too_large, memory_order_relaxed) || (f->frame && f->pad ? join_frames(b, i)
+                                                                          : f->pad           ? join_padded(b, i)
+                                                                                             : join_values(b, i)))
             return fails(b, i, e);
-        if (field_is_flat(f))
+        if (field_is_flat(f) && !(f->frame && f->pad))
             join_shapes(b, i);
     }
     ragged_end(b);

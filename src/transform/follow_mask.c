@@ -224,9 +224,9 @@ static void warp_indices(const struct warp *w, int32_t y, int32_t *x_of, int32_t
         const float across = far ? (float)x + 0.5f : (float)(x + (1.0 - w->w) * 0.5);
         float at[2];
         for (int k = 0; k < 2; k++)
-            at[k] = fmaf(down, t[k][1], across * t[k][0]) + t[k][2];
+            at[k] = across * t[k][0] + down * t[k][1] + t[k][2];
         if (far) {
-            const float d = fmaf(down, (float)w->a[7], across * (float)w->a[6]) + 1.0f;
+            const float d = across * (float)w->a[6] + down * (float)w->a[7] + 1.0f;
             at[0] = at[0] / d - 1.0f;
             at[1] = at[1] / d - 1.0f;
         }

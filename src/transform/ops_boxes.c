@@ -88,11 +88,6 @@ const char *plan_not_followed(const struct plan *p)
     return op_with(p, OP_ALONE);
 }
 
-bool plan_draws_by_boxes(const struct plan *p)
-{
-    return op_with(p, OP_BOXES | OP_RANDOM) != NULL;
-}
-
 enum box_format plan_box_format(const struct plan *p, enum box_format own)
 {
     for (const struct op *o = p->ops.op; o < p->ops.op + p->ops.n; o += o->span)

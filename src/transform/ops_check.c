@@ -42,7 +42,8 @@ static bool only_moves(const struct op *o)
 int flow_op(struct flow *f, const struct op *o)
 {
     const bool blends = op_blends(o);
-    if (o->spec->flags & (OP_BOXES | OP_POINTS) && !(o->spec->flags & OP_RANDOM))
+    const bool leaves = o->spec->flags & (OP_BOXES | OP_POINTS) && !(o->spec->flags & OP_RANDOM);
+    if (leaves && !(f->inside && o->spec->flags & OP_TYPES))
         return STK_OK;
     if (f->blends && !f->inside)
         return text_error(f->text, o->column, "%s comes after %s, which combines the rows of a batch: put it before",

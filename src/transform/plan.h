@@ -179,7 +179,6 @@ int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h
 const char *plan_needs_boxes(const struct plan *p);
 const char *plan_needs_points(const struct plan *p);
 const char *plan_not_followed(const struct plan *p);
-bool plan_draws_by_boxes(const struct plan *p);                             /* RandomIoUCrop */
 enum box_format plan_box_format(const struct plan *p, enum box_format own); /* after the ops */
 /* If fidelity is draft and the image (w x h) is resized to less, changes the job so that the decoder returns it
  * smaller. `most` is the largest shrink that the decoder supports. */

@@ -119,7 +119,7 @@ def _iou_crop(row, op, **_):
 def _sanitize(row, op, min_size=1.0, min_area=1.0, **_):
     boxes, valid = F.sanitize_bounding_boxes(row["boxes"], min_size=min_size, min_area=min_area)
     row = {**row, "boxes": boxes, "labels": row["labels"][valid]}
-    return {**row, "points": row["points"][valid]}
+    return {**row, "points": tv_tensors.wrap(row["points"][valid], like=row["points"])}
 
 
 def _rotate(value, op, expand=False, center=None, fill=0, **_):

@@ -343,6 +343,7 @@ static void make_zip(const char *path)
 }
 
 static const char *joined_to; /* another source; NULL: none */
+static const char *own_fields, *own_ops;
 
 static int read_container(const char *path, stk_reader reader, uint64_t *hash)
 {
@@ -350,6 +351,9 @@ static int read_container(const char *path, stk_reader reader, uint64_t *hash)
     const stk_options o = {.source = joined_to ? NULL : path,
                            .sources = joined_to ? both : NULL,
                            .n_sources = joined_to ? 2 : 0,
+                           .fields = own_fields,
+                           .ops = own_ops,
+                           .sizes = own_ops ? STK_SIZES_PAD : STK_SIZES_SAME,
                            .batch_size = 2,
                            .threads = 1,
                            .cache_dir = "off",
@@ -528,15 +532,55 @@ static void no_allocation_per_sample(void)
     stk_close(l);
 }
 
+/* Images with masks and boxes. */
+static void followers(void)
+{
+    static const uint8_t grey[12 * 9];
+    char path[200], name[32];
+    struct tars t = {0};
+    void *png = NULL;
+    size_t n = 0;
+    const stk_encode_options o = {.format = STK_PNG};
+    CHECK_EQ(stk_encode(grey, 12, 9, 1, 12, &o, &png, &n, NULL), STK_OK);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%d.png", i);
+        tars_file(&t, name, png, n);
+        snprintf(name, sizeof name, "%d.mask.png", i);
+        tars_file(&t, name, png, n);
+        snprintf(name, sizeof name, "%d.boxes.json", i);
+        tars_text(&t, name, "[[1, 2, 3, 4], [5, 2, 9, 8]]");
+        snprintf(name, sizeof name, "%d.points.json", i);
+        tars_text(&t, name, "[[1, 2], [3, 4]]");
+    }
+    tars_end(&t);
+    snprintf(path, sizeof path, "%s/followers.tar", folder);
+    write_file(path, &t.bytes);
+    buf_done(&t.bytes);
+    free(png);
+    own_fields = "png, mask=mask.png:mask(int32), boxes=boxes.json:boxes, points=points.json:keypoints(2)";
+    own_ops = "RandomIoUCrop | RandomRotation(30) | SanitizeBoundingBoxes";
+    container_each("memory", path, STK_READER_DEFAULT);
+    container_each("read", path, STK_READER_DEFAULT);
+    own_fields = own_ops = NULL;
+}
+
 int main(int argc, char **argv)
 {
     make_folder();
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {
-        T(memory),     T(reads),          T(writes),     T(threads),          T(scans),
-        T(containers), T(joined_sources), T(hdf5_files), T(hooks_are_closed), T(no_allocation_per_sample)};
+    const struct test_case cases[] = {T(memory),
+                                      T(reads),
+                                      T(writes),
+                                      T(threads),
+                                      T(scans),
+                                      T(containers),
+                                      T(joined_sources),
+                                      T(followers),
+                                      T(hdf5_files),
+                                      T(hooks_are_closed),
+                                      T(no_allocation_per_sample)};
     rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops on boxes and keypoints, which leave the image alone."""
+
+from __future__ import annotations
+
+from ._ops import Op
+
+
+class SanitizeBoundingBoxes(Op):
+    """Removes boxes that are too small or not inside the image, and what belongs to them: masks, keypoints, labels.
+
+    min_size    the least width and height
+    min_area    the least area
+
+    >>> SanitizeBoundingBoxes(min_size=2)
+    SanitizeBoundingBoxes(min_size=2)
+    """
+
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0) -> None:
+        super().__init__(min_size=(min_size, 1.0), min_area=(min_area, 1.0))
+
+
+class ClampBoundingBoxes(Op):
+    """Moves the sides of boxes that are outside of the image to its sides.
+
+    >>> ClampBoundingBoxes()
+    ClampBoundingBoxes
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class ConvertBoundingBoxFormat(Op):
+    """Delivers boxes in another format.
+
+    format    "XYXY", "XYWH" or "CXCYWH"
+
+    >>> ConvertBoundingBoxFormat("CXCYWH")
+    ConvertBoundingBoxFormat(CXCYWH)
+    """
+
+    def __init__(self, format: str) -> None:
+        super().__init__([str(getattr(format, "value", format)).upper()])
+
+
+class ClampKeyPoints(Op):
+    """Moves keypoints that are outside of the image to its nearest pixel.
+
+    >>> ClampKeyPoints()
+    ClampKeyPoints
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class SanitizeKeyPoints(Op):
+    """Removes keypoints that are outside of the image; of keypoints in groups, a group with such a point.
+
+    >>> SanitizeKeyPoints()
+    SanitizeKeyPoints
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
