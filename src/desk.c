@@ -270,7 +270,7 @@ static int decode_bytes(struct desk *d, struct desk_image *im, const struct want
     const struct head *h = &im->head;
     const bool dct = im->form == DESK_DCT;
     struct want some = *want;
-    some.ranges = !dct && d->ranges.n > 0 ? &d->ranges : NULL;
+    some.ranges = !dct && !im->apart && d->ranges.n > 0 ? &d->ranges : NULL;
     const int rc = reserve_for(d, h, decode_scratch(h, want), more, dct ? 0 : decode_foreign(h, want), e);
     if (rc != STK_OK) {
         decoder_drop_checkpoints(d->decoder);

@@ -47,6 +47,7 @@ enum desk_form { DESK_FILE, DESK_DCT, DESK_PIXELS, DESK_READY };
 /* An image on its way from bytes to pixels. */
 struct desk_image {
     enum desk_form form;
+    bool apart;           /* DESK_FILE: another file than the one of which ranges were read */
     const uint8_t *bytes; /* DESK_PIXELS: as the source has them; NULL: desk_decode copies them */
     size_t n;
     const struct source *source; /* of DESK_PIXELS, with its sample and field */

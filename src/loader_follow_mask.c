@@ -29,7 +29,7 @@ static int decode_mask(const struct making_row *m, const struct cell *c, struct 
     struct following *f = &m->w->follow;
     struct desk *d = &m->w->desk;
     struct decode_limits limits = options_limits(&m->l->options);
-    struct desk_image im = {.bytes = c->bytes, .n = c->n};
+    struct desk_image im = {.bytes = c->bytes, .n = c->n, .apart = true};
     limits.no_exif = true;
     int rc = decode_head(c->bytes, c->n, &limits, &im.head, e);
     if (rc != STK_OK)
@@ -90,6 +90,8 @@ static int mask_of_numbers(const struct making_row *m, const struct cell *c, int
     out->h = (int32_t)shape[ndim - 2];
     out->w = (int32_t)shape[ndim - 1];
     out->stride = (size_t)out->w * out->element;
+    if (out->px == c->bytes && size_mul(size_mul((size_t)*n, (size_t)out->h), (size_t)out->w) != c->n)
+        return error_set(e, STK_EDATA, stage, "%s has %zu bytes, which do not fit its shape", m->of->name, c->n);
     rc = *n > 0 ? check_mask_size(m, shape[ndim - 1], shape[ndim - 2], e) : STK_OK;
     const size_t steps = follow_masks_scratch(m->l->plan, f->job, f->w, f->h, out->element);
     if (rc == STK_OK)

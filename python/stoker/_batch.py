@@ -310,6 +310,8 @@ class Form:
     def _adopted(self, c: Column, value: Any) -> Any:
         if isinstance(value, Ragged):
             return Ragged(*(self._adopted(c, part) for part in (value.values, value.offsets, value.shapes)))
+        if isinstance(value, list) and c.kind in ("image", "mask"):
+            return [self._adopted(c, one) for one in value]
         if isinstance(value, Padded):
             return Padded(*(self._adopted(c, part) for part in value))
         return _output.from_array(self._output, c.called, value) if isinstance(value, np.ndarray) else value
