@@ -28,6 +28,7 @@ NOT_PROVOKED = {
     "storage-latency": "needs a network file system",
     "page-cache": "needs data that are larger than the memory",
     "cold": "needs storage that is slower than decoding",
+    "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
     "sync-copy": "needs a GPU, and copies that take longer than the step",
     "shapes": "needs a GPU: CPUs do not search for kernels",

@@ -235,6 +235,8 @@ class Examination:
                 self.options.warn(f"cannot be disabled in later runs: {'; '.join(self.document['not_disabled'])}")
             self.ceilings()
             self.what_ifs()
+        elif wanted(self.document):  # a failure that a what-if explains
+            self.what_ifs()
         return self.judged()
 
     def judged(self) -> Measurement:

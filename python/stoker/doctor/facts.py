@@ -12,6 +12,7 @@ Run = dict[str, Any]
 
 AS_IS, MODEL, LOADER, COLD = "as-is", "model", "loader", "loader-cold"
 PARTS = ("wait", "copy", "compute", "host")
+NO_STALLS = ("no-evaluation", "no-checkpoint")
 STEADY_STEPS = 20  # a median over fewer steps says little
 
 
@@ -74,7 +75,15 @@ def gain_of(m: Measurement, run: Run | None) -> float:
     if run.get("gain") is not None:
         return number(run, "gain")
     before = run_of(m, AS_IS)
+    if before and run.get("name") in NO_STALLS:  # samples/s is without pauses, which are all that differs
+        return (1 + stalled(before)) / (1 + stalled(run))
     return number(run, "samples_per_s") / rate if before and (rate := number(before, "samples_per_s")) else 0.0
+
+
+def stalled(run: Run) -> float:
+    """Seconds of evaluation and checkpoints per second of training."""
+    seconds = step_ms(run) * number(run, "steps") / 1e3
+    return sum(number(stall, "s") for stall in items(run, "stalls")) / seconds if seconds else 0.0
 
 
 class Facts:

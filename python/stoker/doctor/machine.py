@@ -145,13 +145,21 @@ def sample(pid: int) -> Sample | None:
     return Sample(
         pid,
         (int(words[11]) + int(words[12])) / TICKS,
-        int(words[21]) * PAGE,
+        _memory(pid) or int(words[21]) * PAGE,
         int(words[17]),
         int(words[9]),
         int(io.get("read_bytes", 0)),
         int(io.get("syscr", 0)),
         int(words[39]) / TICKS,
     )
+
+
+def _memory(pid: int) -> int:
+    """Bytes, with a share of what several processes have in common; 0 if the kernel does not say."""
+    for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 class History:
