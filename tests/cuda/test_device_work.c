@@ -7,6 +7,7 @@
  * not.
  */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "cuda/parcel_work.h"
@@ -21,8 +22,8 @@ static struct {
     size_t n;
 } files[SAMPLES];
 static bool ready;
-static int64_t decoded; /* images whose Huffman codes the device decoded, in all comparisons */
-static bool rotten;     /* some bytes have changed since the checkpoints were made */
+static int64_t decoded;    /* images whose Huffman codes the device decoded, in all comparisons */
+static atomic_bool rotten; /* some bytes have changed since the checkpoints were made */
 
 #define NEEDS_GPU()                                                                                                    \
     if (!ready)                                                                                                        \
