@@ -114,6 +114,21 @@ ends 0 "ls of many" "$stoker" ls many
 says out 'and 40 more' "the list is cut"
 ends 0 "ls --all" "$stoker" ls many --all
 [ "$(grep -cE '^ +[0-9]+  .* 1$' out)" = 60 ] || fail "--all shows all"
+# Annotations: classes belong to boxes, which are not counted.
+mkdir -p boxes/annotations && cp -r many boxes/val
+cat >boxes/annotations/instances_val.json <<EOF
+{"images": [{"id": 4, "file_name": "$(cd many && find . -name '*.jpg' | sort | head -n 1)", "width": 32, "height": 32}],
+ "categories": [{"id": 7, "name": "cat"}],
+ "annotations": [{"id": 9, "image_id": 4, "category_id": 7, "bbox": [1, 2, 3, 4]}]}
+EOF
+ends 0 "COCO annotations" "$stoker" ls boxes/annotations/instances_val.json
+says out 'boxes:boxes\(xywh\), labels:each:int64' "their fields"
+says out '^  classes +1$' "their classes"
+ends 0 "cat of annotations" "$stoker" cat boxes/annotations/instances_val.json 0
+says out 'boxes +tensor +float32\(1, 4\) +16  1 2 3 4' "a box"
+sed 's/"image_id": 4/"image_id": 5/' boxes/annotations/instances_val.json >boxes/annotations/wrong_val.json
+ends 1 "a dangling id" "$stoker" ls boxes/annotations/wrong_val.json
+says err 'wrong_val.json: annotation 9 refers to image 5' "which annotation"
 # 2^26 rows, of which two chunks were ever written: the others are not looked at one by one.
 sparse=hdf5:$(dirname "$here")/../fuzz/seeds/hdf5/sparse
 ends 0 "2^26 rows" "$stoker" ls "$sparse" --json
