@@ -83,9 +83,10 @@ int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open)
     if (rc)
         return rc;
     if (f.w == 0 && !open)
-        return error_set(t->e, STK_EUSAGE, "ops",
-                         "ops: the results can differ in size, but a batch needs one size: end with CenterCrop(224), "
-                         "give Resize both sides, as in Resize((224, 224)), or use batch_size 1");
+        return error_set(
+            t->e, STK_EUSAGE, "ops",
+            "ops: the results can differ in size, but a batch needs one size: end with CenterCrop(224), "
+            "give Resize both sides, as in Resize((224, 224)), use batch_size 1, or set sizes to pad or list");
     if (f.w > OPS_SIDE || f.h > OPS_SIDE)
         return error_set(t->e, STK_EUSAGE, "ops", "ops: the images have %d x %d pixels; a side may have at most %d",
                          (int)f.w, (int)f.h, OPS_SIDE);
