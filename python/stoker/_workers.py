@@ -23,6 +23,7 @@ import io
 import mmap
 import multiprocessing
 import multiprocessing.process
+import operator
 import os
 import pickle
 import selectors
@@ -70,6 +71,18 @@ class Task(NamedTuple):
 # ---------------------------------------------------------------- samples
 
 
+def number_of(index: Any) -> int | None:
+    """An index as an int: samplers also give NumPy's integers, and tensors. None for other keys.
+
+    >>> number_of(np.int64(3)), number_of("a.png")
+    (3, None)
+    """
+    try:
+        return operator.index(index)
+    except TypeError:
+        return None
+
+
 class Samples:
     """Makes batches from a dataset, in the process that calls it."""
 
@@ -113,18 +126,19 @@ class Samples:
         samples: list[Any] = []
         lost = dict(task.lost)
         for n, index in enumerate(task.indices):
-            tries = [index]
-            if self.on_error == "replace" and isinstance(index, int):
-                tries += [(index + k) % len(self.dataset) for k in range(1, min(len(self.dataset), 100))]
+            tries, number = [index], number_of(index)
+            if self.on_error == "replace" and number is not None:
+                tries += [(number + k) % len(self.dataset) for k in range(1, min(len(self.dataset), 100))]
             for attempt in tries:
-                if attempt in lost:
-                    bads.append((attempt, "", "read", lost[attempt]))
+                name = attempt if number is None else number_of(attempt)
+                if number is not None and name in lost:
+                    bads.append((name, "", "read", lost[name]))
                     continue
                 try:
                     samples.append(self._one(task, n, attempt, len(samples)))
                     break
                 except Exception as error:
-                    bads.append((attempt, "", "read", f"{type(error).__name__}: {error}"))
+                    bads.append((name, "", "read", f"{type(error).__name__}: {error}"))
         return samples
 
     def make(self, task: Task) -> tuple[Any, list[Bad]]:
@@ -563,7 +577,7 @@ class Workers:
         """The batch fails, or is made again without the sample that ended the process."""
         index = self.samples.sample(task, n)
         words = f"the worker process that made {self.samples.name(task, n)} {how}"
-        sample = index if isinstance(index, int) else None
+        sample = number_of(index)
         if self.samples.on_error == "raise" or sample is None or sample in dict(task.lost):
             return [Reply(task.number, Failure(DataError(words, sample=sample, stage="read")), [])]
         self.send(task._replace(lost=(*task.lost, (sample, words))))

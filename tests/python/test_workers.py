@@ -486,6 +486,15 @@ def test_bad_samples_are_skipped(what, workers):
     assert [y.tolist() for _, y in replaced][3] == [6, 8]
 
 
+@pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
+def test_bad_samples_of_samplers_with_other_integers(what):
+    for on_error, want in (("skip", [[4, 5], [6], [8, 9]]), ("replace", [[4, 5], [6, 8], [8, 9]])):
+        loader = stoker.DataLoader(BadAt(what), 2, sampler=np.arange(4, 10), num_workers=1, on_error=on_error)
+        with pytest.warns(RuntimeWarning, match="sample 7 is bad"):
+            assert [y.tolist() for _, y in loader] == want
+        assert [bad.sample for bad in loader.bad_samples()] == [7]
+
+
 class Rotten(Numbers):
     def __getitem__(self, i):
         raise ValueError("never")
