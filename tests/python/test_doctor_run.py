@@ -234,6 +234,17 @@ def test_a_loss_that_is_nan(script):
     assert "loss-nan" in [alarm["id"] for alarm in one.judged()["alarms"]]
 
 
+def test_a_failure_that_a_change_removes(script):
+    """Workers that run out of shared memory: the what-ifs run all the same."""
+    pytest.importorskip("torch")
+    words = "DataLoader worker is killed by signal: Bus error. It is out of shared memory"
+    source = PLAIN.replace("shuffle=True)", "shuffle=True, num_workers=1)").replace(
+        "        loss = ", f"        if loader.num_workers:\n            raise RuntimeError({words!r})\n        loss = "
+    )
+    found = script(source, 2, tries=["workers=0"]).all()
+    assert found["verdict"] and (found["verdict"]["id"], found["verdict"]["run"]) == ("shared-memory", "workers=0")
+
+
 def test_ranks(script, tmp_path):
     """torchrun: a record per rank, and ranks that read the same samples are noticed."""
     pytest.importorskip("torch")
