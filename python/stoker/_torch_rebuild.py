@@ -71,7 +71,8 @@ def from_torch(cls: Any, loader: Any, own: dict[str, Any]) -> Any:
         return loader
     if not isinstance(loader, data.DataLoader):
         raise usage(
-            f"from_torch() takes a loader of torch's, or one that accelerate or timm made; not a {kind.__name__}"
+            "from_torch() takes torch's DataLoader, or a loader that accelerate or timm made, "
+            f"but this is a {kind.__name__}"
         )
     theirs = data.DataLoader
     if kind is not cls and (kind.__iter__, kind._get_iterator) != (theirs.__iter__, theirs._get_iterator):

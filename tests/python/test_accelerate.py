@@ -95,7 +95,7 @@ def test_from_torch():
     prepared = Accelerator(cpu=True).prepare(data.DataLoader(tensors(), 4))
     assert stoker.DataLoader.from_torch(prepared) is prepared
     assert type(prepared.base_dataloader) is stoker.DataLoader and prepared.base_dataloader.native
-    with pytest.raises(stoker.UsageError, match="takes a loader of torch's"):
+    with pytest.raises(stoker.UsageError, match="takes torch's DataLoader"):
         stoker.DataLoader.from_torch([1, 2])
 
     class Own(data.DataLoader):
