@@ -78,6 +78,22 @@ def test_a_cause_whose_own_what_if_gains_nothing_is_none():
     assert (found["id"], found["run"]) == ("decode", "stoker")
 
 
+def test_a_loader_that_takes_cpu_time_from_the_model():
+    """Nothing is waited for, but both are much faster alone: as measured on two crowded CPUs."""
+    as_is = cases.run("as-is", 32, kind="baseline", wait=12.0, compute=1900.0)
+    alone = cases.run("model", 148, kind="ceiling"), cases.run("loader", 91, kind="ceiling")
+    m = cases.measurement(as_is, *alone)
+    assert "stoker" in verdict.wanted(m)
+    found = verdict.judge({**m, "runs": [*m["runs"], cases.run("stoker", 120)]})["verdict"]
+    assert found["id"] == "decode" and "32 samples/s together, 148 and 91 alone" in found["evidence"][0]
+
+
+def test_cold_data_are_no_cause_if_reading_takes_little():
+    m = cases.CASES["cold"]
+    found = verdict.judge({**m, "stages": {**m["stages"], "decode_us": 40_000}})["verdict"]
+    assert found is None or found["id"] != "cold"
+
+
 def test_the_next_limit_is_named():
     """With Stoker the script reaches what the model can do: then the model is the limit."""
     m = cases.measurement(cases.slow(), *cases.CEILINGS, {**cases.STOKER, "samples_per_s": 1850})

@@ -67,6 +67,9 @@ def at(thing: dict[str, Any]) -> str:
 
 
 def waiting(f: Facts) -> str:
+    if f.wait < 0.05:
+        alone = f"{f.rate_of(MODEL):.0f} and {f.rate_of(LOADER):.0f} alone"
+        return f"the loader takes CPU time from the model: {f.rate:.0f} samples/s together, {alone}"
     return f"{percent(f.wait)} of the time is waiting for data"
 
 
@@ -172,6 +175,8 @@ def cold(f: Facts) -> Suspicion | None:
     """Data that fit into memory are read from storage once."""
     warm = run_of(f.m, LOADER)
     fits = 0 < f.data_bytes < 0.7 * f.memory
+    if sum(f.parts.values()) and f.part_share(f.parts["read"]) < 0.2:  # reading takes little, cold or not
+        return None
     if not f.waits or not f.reads_disk or not fits or not warm or reads_disk(warm, f.loader):
         return None
     later = min(number(warm, "samples_per_s"), f.rate_of(MODEL) or 1e30)

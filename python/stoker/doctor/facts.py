@@ -112,8 +112,15 @@ class Facts:
 
     @property
     def waits(self) -> bool:
-        """Whether waiting for data is worth a look."""
-        return self.wait >= 0.05
+        """Whether waiting for data is worth a look, or the loader takes CPU time that the model needs."""
+        return self.wait >= 0.05 or self.crowded
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the model and the loader are each much faster alone than together, on CPUs that are all in use."""
+        alone = min(self.rate_of(MODEL), self.rate_of(LOADER))
+        together = self.run.get("name") == AS_IS and self.workers > 0 and not self.has_gpu
+        return together and self.rate < 0.8 * alone and self.idle_cores < 0.25 * self.cores
 
     def rate_of(self, name: str) -> float:
         """Samples per second of another run, 0 if there is none."""
