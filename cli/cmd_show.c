@@ -83,6 +83,33 @@ static int check_ops(stk_options o, stk_error *e)
     return rc;
 }
 
+static int has_boxes(stk_loader *l)
+{
+    stk_batch *b;
+    if (stk_loader_get(l, NULL, NULL, 0, 0, &b, NULL) != STK_OK)
+        return 0;
+    const int has = show_has_boxes(b);
+    stk_release(b);
+    return has;
+}
+
+/* Boxes are drawn by their corners. */
+static int open_again(stk_options *o, const char *ops, stk_loader **l, stk_error *e)
+{
+    const char *corners = "ConvertBoundingBoxFormat(XYXY)";
+    const size_t n = strlen(ops) + strlen(corners) + 4;
+    char *text = malloc(n);
+    if (!text)
+        return show_no_memory(e, "the ops");
+    snprintf(text, n, "%s%s%s", ops, ops[strspn(ops, SPACE)] ? " | " : "", corners);
+    o->ops = text;
+    stk_close(*l);
+    *l = NULL;
+    const int rc = stk_open(l, o, e);
+    free(text);
+    return rc;
+}
+
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
 {
     const int refused = check_ops(o, e);
@@ -96,7 +123,9 @@ int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
     o.dtype = show_mixes(ops) ? STK_FLOAT32 : STK_UINT8;
     o.layout = STK_NHWC;
     o.drop_last = 0;
-    const int rc = stk_open(l, &o, e);
+    int rc = stk_open(l, &o, e);
+    if (rc == STK_OK && has_boxes(*l))
+        rc = open_again(&o, ops, l, e);
     free(ops);
     return rc == STK_OK ? stk_set_epoch(*l, a->epoch, e) : rc;
 }
@@ -234,8 +263,7 @@ static void describe(const struct args *a, const stk_loader *l, char *title, siz
     snprintf(under + at, n - (size_t)at, "  \xc2\xb7  %s", a->o.ops);
 }
 
-static int draw_grid(const struct args *a, const stk_loader *l, const struct show_view *v, struct sheet *s,
-                     stk_error *e)
+static int draw_grid(const struct args *a, stk_loader *l, const struct show_view *v, struct sheet *s, stk_error *e)
 {
     enum { NAME = 1024 };
     char title[512], under[2048];
@@ -247,8 +275,14 @@ static int draw_grid(const struct args *a, const stk_loader *l, const struct sho
         show_name(l, v, i, names + i * NAME, NAME);
         captions[i] = names + i * NAME;
     }
+    struct marks *marks = calloc((size_t)v->n, sizeof *marks);
+    int marked = 0;
+    for (int64_t i = 0; marks && i < v->n; i++)
+        marked += show_marks(v, i, &marks[i]);
+    struct grid g = {title, under, v->first, (int)v->n, a->columns, captions, marked ? marks : NULL, show_label, l};
     if (rc == 0)
-        rc = grid_draw(s, &(struct grid){title, under, v->first, (int)v->n, a->columns, captions});
+        rc = grid_draw(s, &g);
+    free(marks);
     free(captions);
     free(names);
     return rc == 0 ? STK_OK : show_no_memory(e, "the sheet");

@@ -42,6 +42,11 @@ int show_mixes(const char *ops); /* whether there is a MixUp or CutMix */
 stk_options show_only(const struct args *a);
 int show_check_index(const struct args *a, stk_error *e);
 
+/* show_marks.c: what belongs to the image of a row; 0 if there is nothing. */
+int show_marks(const struct show_view *v, int64_t row, struct marks *m);
+int show_has_boxes(const stk_batch *b);
+const char *show_label(void *loader, int64_t label); /* the name of a class, or NULL */
+
 /* show_one.c: one sample, as it is stored and as training sees it. Returns an END_*. */
 int show_one(struct args *a);
 

@@ -29,6 +29,7 @@ struct draws {
     struct args *a;
     int n; /* stages; the first one is the whole image */
     struct stage *stages;
+    stk_loader *names; /* of the whole image: it knows the classes */
     char path[1024], class[256];
 };
 
@@ -114,8 +115,11 @@ static void describe_draw(struct stage *s, int draw)
     struct text_out t = {.buf = s->words[draw], .n = WORDS};
     struct json_value last = {0};
     for (struct json_value op = json_first(json_find(json_document(s->drawn, strlen(s->drawn)), "ops")); op.p;
-         op = json_next(op))
-        last = op;
+         op = json_next(op)) {
+        const struct json_value name = json_find(op, "op");
+        if (!name.p || strncmp(name.p, "\"ConvertBoundingBoxFormat", 25) != 0) /* show_open adds it */
+            last = op;
+    }
     s->words[draw][0] = 0;
     if (last.p)
         add_drawn(&t, last, 0);
@@ -188,6 +192,8 @@ static int load(struct draws *d, struct stage *s, stk_error *e)
     if (rc == STK_OK && s == d->stages) {
         stk_source_path(stk_loader_source(l), d->a->index, d->path, sizeof d->path);
         show_name(l, &s->views[0], 0, d->class, sizeof d->class);
+        d->names = l;
+        return STK_OK;
     }
     stk_close(l);
     return rc;
@@ -233,6 +239,15 @@ static int tallest(const struct stage *s, int side)
     return most;
 }
 
+/* An image and what belongs to it. */
+static void draw_image(const struct draws *d, const struct show_view *v, struct sheet *to, const int at[4])
+{
+    struct marks m;
+    sheet_draw(to, at[0], at[1], at[2], at[3], &v->first, grid_paper);
+    if (show_marks(v, 0, &m))
+        marks_draw(to, at[0], at[1], at[2], at[3], v->first.w, v->first.h, &m, show_label, d->names);
+}
+
 static int draw_row(const struct draws *d, const struct stage *s, struct sheet *to, int x, int y)
 {
     const int side = side_of(d), high = tallest(s, side), wide = column_of(d);
@@ -241,7 +256,7 @@ static int draw_row(const struct draws *d, const struct stage *s, struct sheet *
     for (int i = 0; i < s->n; i++) {
         int w, h;
         fit(&s->views[i].first, side, &w, &h);
-        sheet_draw(to, x + i * (wide + GRID_GAP), y, w, h, &s->views[i].first, grid_paper);
+        draw_image(d, &s->views[i], to, (const int[4]){x + i * (wide + GRID_GAP), y, w, h});
         grid_note(to, x + i * (wide + GRID_GAP), y + high, wide, s->words[i]);
     }
     return y + high + BELOW;
@@ -266,7 +281,7 @@ static int draw(const struct draws *d, struct sheet *to, stk_error *e)
              d->a->each ? "each op alone" : "op by op");
     grid_head(to, d->path, under);
     grid_caption(to, GRID_MARGIN, top, left, d->stages[0].name);
-    sheet_draw(to, GRID_MARGIN, top + HEADING, w, h, &d->stages[0].views[0].first, grid_paper);
+    draw_image(d, &d->stages[0].views[0], to, (const int[4]){GRID_MARGIN, top + HEADING, w, h});
     for (int k = 1, y = top; k < d->n; k++)
         y = draw_row(d, &d->stages[k], to, x, y);
     return STK_OK;
@@ -330,6 +345,7 @@ int show_draws(struct args *a)
     for (int k = 0; d.stages && k < MAX_OPS; k++)
         for (int i = 0; i < d.stages[k].n; i++)
             show_release(&d.stages[k].views[i]);
+    stk_close(d.names);
     free(d.stages);
     if (rc == STK_STOPPED)
         return END_INTERRUPTED;

@@ -169,7 +169,10 @@ static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int 
         char caption[48];
         const int x = x0 + i % COLUMNS * (w + GRID_GAP);
         const int y = GRID_MARGIN + GRID_HEAD + i / COLUMNS * (h + GRID_CAPTION + GRID_GAP);
+        struct marks m;
         sheet_draw(s, x, y, w, h, &v->first, grid_paper);
+        if (show_marks(v, 0, &m))
+            marks_draw(s, x, y, w, h, v->first.w, v->first.h, &m, show_label, o->loader);
         snprintf(caption, sizeof caption, "epoch %" PRId64, stk_batch_epoch(v->batch));
         grid_caption(s, x, y + h, w, caption);
     }
@@ -190,7 +193,10 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     describe(o, under, sizeof under);
     grid_head(s, o->path, under);
     const int top = GRID_MARGIN + GRID_HEAD;
+    struct marks m;
     sheet_draw(s, GRID_MARGIN, top, left->w, left->h, left, grid_paper);
+    if (show_marks(&o->original, 0, &m))
+        marks_draw(s, GRID_MARGIN, top, left->w, left->h, left->w, left->h, &m, show_label, o->loader);
     grid_caption(s, GRID_MARGIN, top + left->h, left->w, "the whole image");
     draw_draws(o, s, x, w, h);
     return STK_OK;

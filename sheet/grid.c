@@ -72,10 +72,15 @@ int grid_draw(struct sheet *s, const struct grid *g)
 {
     int w, h;
     const int rows = (g->n + g->columns - 1) / g->columns;
+    struct marks_seen seen = {0};
     grid_fit(g->first.w, g->first.h, &w, &h);
+    for (int i = 0; g->marks && i < g->n; i++)
+        marks_collect(&seen, &g->marks[i], g->first.w, g->first.h);
     const int wide = 2 * GRID_MARGIN + g->columns * (w + GRID_GAP) - GRID_GAP;
     const int high = 2 * GRID_MARGIN + GRID_HEAD + rows * (h + GRID_CAPTION + GRID_GAP) - GRID_GAP;
-    if (sheet_init(s, wide < 480 ? 480 : wide, high, grid_paper))
+    const int room = (wide < 480 ? 480 : wide) - 2 * GRID_MARGIN;
+    const int legend = marks_legend(NULL, 0, 0, room, &seen, g->name, g->user) * MARKS_LEGEND;
+    if (sheet_init(s, room + 2 * GRID_MARGIN, high + (legend ? legend + GRID_GAP : 0), grid_paper))
         return -1;
     grid_head(s, g->title, g->under);
     struct sheet_image image = g->first;
@@ -84,7 +89,10 @@ int grid_draw(struct sheet *s, const struct grid *g)
         const int x = GRID_MARGIN + i % g->columns * (w + GRID_GAP);
         const int y = GRID_MARGIN + GRID_HEAD + i / g->columns * (h + GRID_CAPTION + GRID_GAP);
         sheet_draw(s, x, y, w, h, &image, grid_paper);
+        if (g->marks)
+            marks_draw(s, x, y, w, h, image.w, image.h, &g->marks[i], g->name, g->user);
         grid_caption(s, x, y + h, w, g->captions[i]);
     }
+    marks_legend(s, GRID_MARGIN, high - GRID_MARGIN + GRID_GAP, room, &seen, g->name, g->user);
     return 0;
 }

@@ -5,6 +5,7 @@
 #ifndef GRID_H
 #define GRID_H
 
+#include "marks.h"
 #include "sheet.h"
 
 enum { GRID_MARGIN = 36, GRID_GAP = 14, GRID_CAPTION = 26, GRID_HEAD = 66, GRID_SIDE = 224, GRID_NOTE_LINE = 14 };
@@ -17,6 +18,9 @@ struct grid {
     struct sheet_image first;
     int n, columns;
     const char *const *captions;
+    const struct marks *marks; /* one for each image; NULL: none */
+    marks_name *name;          /* of labels and of values of masks; NULL: numbers */
+    void *user;
 };
 
 int grid_draw(struct sheet *s, const struct grid *g); /* calls sheet_init(); returns 0, or -1: no memory */

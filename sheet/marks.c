@@ -34,11 +34,16 @@ struct sheet_colour marks_colour(int64_t value)
 static int64_t value_at(const struct marks *m, int iw, int x, int y)
 {
     const size_t i = (size_t)y * (size_t)iw + (size_t)x;
+    uint16_t word;
+    int32_t number;
     if (m->mask_bytes == 1)
         return m->mask[i];
-    uint16_t v;
-    memcpy(&v, m->mask + 2 * i, sizeof v);
-    return v;
+    if (m->mask_bytes == 2) {
+        memcpy(&word, m->mask + 2 * i, sizeof word);
+        return word;
+    }
+    memcpy(&number, m->mask + 4 * i, sizeof number);
+    return number < 0 ? MARKS_IGNORED : number;
 }
 
 static int place(int i, int n, int length)
@@ -59,6 +64,23 @@ static void tint(struct sheet *s, int x, int y, int w, int h, int iw, int ih, co
             const struct sheet_colour grey = {170, 172, 176};
             if (v || edge)
                 sheet_dot(s, x + i, y + j, shown == MARKS_IGNORED ? grey : marks_colour(shown), edge ? 1.0f : 0.42f);
+        }
+    }
+}
+
+/* The mask of one box, in the colour of its label. */
+static void tint_one(struct sheet *s, const int at[4], int iw, int ih, const uint8_t *mask, struct sheet_colour c)
+{
+    for (int j = 0; j < at[3]; j++) {
+        for (int i = 0; i < at[2]; i++) {
+            const uint8_t *line = mask + (size_t)place(j, at[3], ih) * (size_t)iw;
+            const int in = line[place(i, at[2], iw)] != 0;
+            const int right = i + 1 < at[2] ? line[place(i + 1, at[2], iw)] != 0 : in;
+            const int below =
+                j + 1 < at[3] ? mask[(size_t)place(j + 1, at[3], ih) * (size_t)iw + (size_t)place(i, at[2], iw)] != 0
+                              : in;
+            if (in || right || below)
+                sheet_dot(s, at[0] + i, at[1] + j, c, in && right && below ? 0.42f : 1.0f);
         }
     }
 }
@@ -139,6 +161,9 @@ void marks_draw(struct sheet *s, int x, int y, int w, int h, int iw, int ih, con
     const float scale[2] = {(float)w / (float)iw, (float)h / (float)ih};
     if (m->mask)
         tint(s, x, y, w, h, iw, ih, m);
+    for (int i = 0; i < m->n_each; i++)
+        tint_one(s, at, iw, ih, m->each + (size_t)i * (size_t)iw * (size_t)ih,
+                 marks_colour(m->labels ? m->labels[i] : i));
     for (int i = 0; i < m->n_boxes; i++) {
         const int64_t label = m->labels ? m->labels[i] : -1;
         draw_box(s, at, m->boxes + 4 * (size_t)i, scale, label, name && label >= 0 ? name(user, label) : NULL);
@@ -172,7 +197,7 @@ void marks_collect(struct marks_seen *seen, const struct marks *m, int iw, int i
             last = v;
         }
     }
-    for (int i = 0; m->labels && i < m->n_boxes; i++)
+    for (int i = 0; m->labels && i < (m->n_boxes > m->n_each ? m->n_boxes : m->n_each); i++)
         see(seen, m->labels[i]);
 }
 

@@ -10,10 +10,12 @@
 /* Coordinates are in pixels of the image. Every pointer may be NULL. */
 struct marks {
     const uint8_t *mask; /* one value for each pixel, mask_bytes each */
-    int mask_bytes;      /* 1 or 2, in the byte order of the machine */
-    const float *boxes;  /* left, top, right, bottom */
+    int mask_bytes;      /* 1: uint8; 2: uint16; 4: int32, where negative values are ignored */
+    const uint8_t *each; /* n_each masks, one for each box, of 1 byte for each pixel: 0 or not */
+    int n_each;
+    const float *boxes; /* left, top, right, bottom */
     int n_boxes;
-    const int64_t *labels; /* one for each box */
+    const int64_t *labels; /* one for each box, or for each mask */
     const float *points;   /* point_numbers each: x, y, and perhaps whether the point is there */
     int n_points, point_numbers;
 };

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _convert_timm, _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
+from . import _convert_boxes, _convert_timm, _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
 from ._errors import usage
 from ._types import DTYPE_CODES, LAYOUTS
 
@@ -169,6 +169,7 @@ OTHERS = {
     "TenCrop": "it returns several images; the op TenCrop returns one array with a further dimension",
     "Lambda": "a function of your own",
     "LinearTransformation": "no op multiplies by a matrix",
+    "SetClampingMode": "ops that clamp boxes have no mode",
     "ToPILImage": "ops have no Pillow images",
     "UniformTemporalSubsample": "no op takes videos",
 }
@@ -412,7 +413,8 @@ class _Walk:
         return {"interpolation": word, "fill": self._color(t)}
 
     def _color(self, t: Any) -> Any:
-        fill = t.fill if isinstance(t.fill, (list, tuple)) else [0 if t.fill is None else t.fill]
+        fill = _convert_boxes.fill_of(t.fill)
+        fill = fill if isinstance(fill, (list, tuple)) else [0 if fill is None else fill]
         _check(len(fill) in (1, 1 if self.grey else 3), FILL)
         whole = [int(v) for v in fill]  # as torchvision does
         return whole[0] if len(whole) == 1 else whole
@@ -545,6 +547,7 @@ class _Walk:
 
 
 STEPS: dict[str, Callable[[_Walk, Any], None]] = {
+    **_convert_boxes.STEPS,
     "AugMix": _Walk.augmix,
     "AugMixAugment": _Walk.timm_augment,
     "AutoAugment": _Walk.auto_augment,

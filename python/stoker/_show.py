@@ -21,7 +21,9 @@ from ._rows import IterableFill, as_array, parts_of
 from ._types import counted, whole
 
 Array = np.ndarray[Any, Any]
-Row = tuple[Array, str]  # an image, rows x columns x channels, and its caption
+Marks = tuple[bytes, bytes, bytes, bytes, bytes]  # a mask, masks of boxes, boxes, labels, keypoints
+Row = tuple[Array, str, Marks]  # an image, rows x columns x channels, its caption, and what belongs to it
+KINDS = ("mask", "masks", "boxes", "keypoints")
 NORMALIZE = re.compile(r"Normalize\(mean=(\([^)]*\)|[^,]*), std=(\([^)]*\)|[^)]*)\)")
 
 
@@ -74,15 +76,57 @@ def _places(loader: Any, n: int, epoch: int) -> Iterator[tuple[int | None, int |
     yield from ((None, i) for i in range(total))
 
 
-def _raws(loader: Any, n: int, epoch: int) -> Iterator[tuple[_stoker.Memory, ...]]:
+@dataclass
+class _Rows:
+    """Where rows come from: the loader's engine, or one that makes corners of boxes."""
+
+    loader: Any
+    engine: Any
+    form: Any
+
+    @classmethod
+    def of(cls, loader: Any) -> _Rows:
+        kinds = {kind for _, _, kind, _ in loader._form.about.values()}
+        if "boxes" not in kinds:
+            return cls(loader, loader._engine, loader._form)
+        ops = " | ".join(text for text in (loader._transform.text, "ConvertBoundingBoxFormat(XYXY)") if text)
+        options = {k: v for k, v in loader._options.items() if k not in ("device", "allocator")}
+        engine = _stoker.Loader({**options, "ops": ops, "idle": 1})
+        return cls(loader, engine, loader._form_of(engine, loader._given.fill))
+
+    def close(self) -> None:
+        if self.engine is not self.loader._engine:
+            self.engine.close()
+
+    def marks(self, values: dict[str, Any]) -> Marks:
+        """Masks, boxes and keypoints of a row, as bytes."""
+        columns = [c for c in self.form.columns if c.called in values]
+        found = {c.kind: np.asarray(values[c.called]) for c in columns if c.kind in KINDS}
+        labels = next((values[c.called] for c in columns if c.name == "labels"), None)
+        parts = dict.fromkeys((*KINDS, "labels"), b"")
+        for kind, value in found.items():
+            dtype = "float32" if kind in ("boxes", "keypoints") else "uint8" if kind == "masks" else value.dtype
+            parts[kind] = np.ascontiguousarray(value, dtype).tobytes()
+        if found and labels is not None:
+            parts["labels"] = np.ascontiguousarray(labels, np.int64).tobytes()
+        return parts["mask"], parts["masks"], parts["boxes"], parts["labels"], parts["keypoints"]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of a mask's value, and numbers of a keypoint."""
+        about = {kind: (dtype, shape) for dtype, shape, kind, _ in self.form.about.values()}
+        points = about["keypoints"][1] if "keypoints" in about else (0,)
+        return np.dtype(about["mask"][0] if "mask" in about else "uint8").itemsize, int(points[-1])
+
+
+def _raws(of: _Rows, n: int, epoch: int) -> Iterator[tuple[_stoker.Memory, ...]]:
     """The first n rows. Bad samples are skipped if training skips or replaces them."""
-    got = 0
+    got, loader = 0, of.loader
     for sample, position in _places(loader, n, epoch):
         if got == n:
             return
         which = [None if v is None else np.array([v], np.int64) for v in (sample, position)]
         try:
-            yield loader._engine.get(*which, epoch)
+            yield of.engine.get(*which, epoch)
             got += 1
         except DataError:
             if loader._arguments["on_error"] == "raise":
@@ -101,32 +145,33 @@ def _caption(loader: Any, label: Any, sample: int | None) -> str:
     return os.path.basename(loader._engine.path(sample)) or f"sample {sample}"
 
 
-def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None]:
-    """The image, the label and the index of one row; None for those that the batch lacks."""
-    fill = loader._given.fill
-    values = {name: row_of(column, row) for name, column in loader._form.look(raw).items()}
+def _parts(of: _Rows, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None, Marks]:
+    """The image, the label and the index of one row; None for those that the batch lacks; and its marks."""
+    fill = of.loader._given.fill
+    values = {name: row_of(column, row) for name, column in of.form.look(raw).items()}
     sample = values.get("index")
     if fill and fill.whole:
         _, parts = parts_of(values["sample"])
-        return as_array(parts[0]), parts[1] if len(parts) == 2 else None, sample
+        return as_array(parts[0]), parts[1] if len(parts) == 2 else None, sample, (b"", b"", b"", b"", b"")
     images = [v for name, v in values.items() if name == "image" or np.ndim(v) >= 2]
     if not images:
         raise usage("show() needs images, but no field is one; name one in fields")
-    return values.get("image", images[0]), values.get("label", values.get("y")), sample
+    return values.get("image", images[0]), values.get("label", values.get("y")), sample, of.marks(values)
 
 
-def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
+def _rows(of: _Rows, n: int, epoch: int) -> Iterator[Row]:
+    loader = of.loader
     if isinstance(loader._given.fill, IterableFill):
         loader.peek()
         raw = loader._pending[-1][1].raw
         raws = [(raw, i) for i in range(min(n, raw[0].shape[0]))]
     else:
-        raws = ((raw, 0) for raw in _raws(loader, n, epoch))  # type: ignore[assignment]
+        raws = ((raw, 0) for raw in _raws(of, n, epoch))  # type: ignore[assignment]
     for place, (raw, row) in enumerate(raws):
-        image, label, sample = _parts(loader, raw, row)
+        image, label, sample, marks = _parts(of, raw, row)
         if label is None and sample is None and not loader._given.fill and not loader._sampled:
             sample = json.loads(loader._engine.drawn(None, place, epoch))["sample"]
-        yield _upright(loader, image), _caption(loader, label, sample)
+        yield _upright(loader, image), _caption(loader, label, sample), marks
 
 
 # ---------------------------------------------------------------- pixels
@@ -175,11 +220,12 @@ def _bytes(loader: Any, images: Array) -> Array:
     return colours
 
 
-def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes, int, int]:
-    if len({image.shape for image, _ in rows}) != 1:
-        sizes = ", ".join(str(image.shape[:2]) for image, _ in rows[:4])
+def _page(of: _Rows, rows: list[Row], epoch: int, columns: int) -> tuple[bytes, int, int]:
+    loader = of.loader
+    if len({image.shape for image, *_ in rows}) != 1:
+        sizes = ", ".join(str(image.shape[:2]) for image, *_ in rows[:4])
         raise usage(f"show() needs images of one size, but they have {sizes}; end the ops with CenterCrop(224)")
-    images = np.ascontiguousarray(_bytes(loader, np.stack([image for image, _ in rows])))
+    images = np.ascontiguousarray(_bytes(loader, np.stack([image for image, *_ in rows])))
     _, height, width, channels = images.shape
     source, classes = loader.dataset, len(loader.classes)
     title = os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__
@@ -190,8 +236,10 @@ def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes
         f"seed {loader._options['seed']}",
     ]
     under = "  \u00b7  ".join(word for word in [*words, loader._transform.text] if word)
-    title, under, *captions = (t.encode(errors="replace").decode() for t in (title, under, *(c for _, c in rows)))
-    return _stoker.sheet(images, width, height, channels, columns, title, under, captions)
+    title, under, *captions = (t.encode(errors="replace").decode() for t in (title, under, *(c for _, c, _ in rows)))
+    marks = [m for *_, m in rows] if any(any(m) for *_, m in rows) else []
+    names = [str(c).encode(errors="replace").decode() for c in loader.classes]
+    return _stoker.sheet(images, width, height, channels, columns, title, under, captions, marks, *of.sizes(), names)
 
 
 def _in_notebook() -> bool:
@@ -204,11 +252,15 @@ def sheet(loader: Any, path: str | os.PathLike[str] | None, n: int, epoch: int, 
     """Implements Loader.show()."""
     n = whole("n", n, 1, 1000)
     across = whole("columns", columns, 1, 100) if columns is not None else min(n, 8, max(4, round(n**0.5)))
-    rows = list(_rows(loader, n, epoch))
-    if not rows:
-        raise usage("show(): there is no image to show")
-    png, width, height = _page(loader, rows, epoch, min(across, len(rows)))
-    result = Sheet(png, [caption for _, caption in rows], width, height)
+    of = _Rows.of(loader)
+    try:
+        rows = list(_rows(of, n, epoch))
+        if not rows:
+            raise usage("show(): there is no image to show")
+        png, width, height = _page(of, rows, epoch, min(across, len(rows)))
+    finally:
+        of.close()
+    result = Sheet(png, [caption for _, caption, _ in rows], width, height)
     if path is None and not _in_notebook():
         handle, path = tempfile.mkstemp(".png", "stoker-sheet-")
         os.close(handle)

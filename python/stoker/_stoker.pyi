@@ -74,7 +74,19 @@ def version() -> str: ...
 def wait() -> None: ...
 def info() -> dict[str, Any]: ...
 def sheet(
-    pixels: Any, width: int, height: int, channels: int, columns: int, title: str, under: str, captions: list[str], /
+    pixels: Any,
+    width: int,
+    height: int,
+    channels: int,
+    columns: int,
+    title: str,
+    under: str,
+    captions: list[str],
+    marks: list[tuple[bytes, bytes, bytes, bytes, bytes]],
+    mask_bytes: int,
+    point_numbers: int,
+    names: list[str],
+    /,
 ) -> tuple[bytes, int, int]: ...
 def noise(array: Any, seed: int, uniform: bool, /) -> None: ...
 def scan(

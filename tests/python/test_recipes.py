@@ -18,12 +18,11 @@ END = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEA
 
 NO_TRANSFORMS = {"AutoAugmentPolicy", "InterpolationMode", "Transform"}
 BATCHES = {"MixUp": v2.MixUp(num_classes=2), "CutMix": v2.CutMix(num_classes=2)}  # given as batch_fn
-BOXES = {"ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "RandomIoUCrop", "SanitizeBoundingBoxes"}
-BOXES |= {"SanitizeKeyPoints", "SetClampingMode"}  # they need boxes or keypoints
 IN_PYTHON = {
     "FiveCrop": (v2.FiveCrop(8), "returns several images"),
     "Lambda": (v2.Lambda(len), "a function of your own"),
     "LinearTransformation": (v2.LinearTransformation(torch.eye(12), torch.zeros(12)), "multiplies by a matrix"),
+    "SetClampingMode": (v2.SetClampingMode("soft"), "no mode"),
     "TenCrop": (v2.TenCrop(8), "returns several images"),
     "ToPILImage": (v2.ToPILImage(), "Pillow images"),
     "UniformTemporalSubsample": (v2.UniformTemporalSubsample(2), "videos"),
@@ -31,6 +30,7 @@ IN_PYTHON = {
 ARGUMENTS = {
     "CenterCrop": (8,),
     "Compose": ([v2.RandomInvert()],),
+    "ConvertBoundingBoxFormat": ("CXCYWH",),
     "GaussianBlur": (3,),
     "JPEG": (50,),
     "Normalize": (MEAN, STD),
@@ -57,7 +57,7 @@ FORMS |= {"Normalize": END[:2], "RandomErasing": END[:2], "ToPureTensor": [v2.To
 
 def classes():
     found = {name for name, thing in vars(v2).items() if inspect.isclass(thing) and not name.startswith("_")}
-    return sorted(found - NO_TRANSFORMS - BOXES)
+    return sorted(found - NO_TRANSFORMS)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show_marks.c -- the masks, boxes and keypoints of a batch, as marks over its images.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "show.h"
+
+/* The rows of a ragged field that belong to one row of the batch. */
+static int64_t rows_of(const stk_batch *b, const stk_array *x, int64_t row, int64_t *first)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s.offsets", x->name);
+    const stk_array *offsets = stk_field(b, name);
+    if (!offsets)
+        return 0;
+    *first = ((const int64_t *)offsets->data)[row];
+    return ((const int64_t *)offsets->data)[row + 1] - *first;
+}
+
+static void mask_of(const struct show_view *v, const stk_array *x, int64_t row, struct marks *m)
+{
+    const int bytes = x->dtype == STK_UINT8 || x->dtype == STK_BOOL ? 1 : x->dtype == STK_UINT16 ? 2 : 4;
+    const int64_t pixels = (int64_t)v->first.w * v->first.h;
+    const int64_t there = x->ndim == 3 ? x->shape[1] * x->shape[2] : x->ndim == 1 ? x->shape[0] : 0;
+    if (there != pixels) /* of another size, or several images of a sample */
+        return;
+    m->mask = (const uint8_t *)x->data + row * pixels * bytes;
+    m->mask_bytes = bytes;
+}
+
+static void points_of(const stk_batch *b, const stk_array *x, int64_t row, struct marks *m)
+{
+    int64_t first = 0, each = 1;
+    const int64_t n = rows_of(b, x, row, &first);
+    for (int d = 1; d < x->ndim; d++)
+        each *= x->shape[d];
+    m->point_numbers = (int)x->shape[x->ndim - 1];
+    m->n_points = (int)(n * each / m->point_numbers);
+    m->points = (const float *)x->data + first * each;
+}
+
+int show_has_boxes(const stk_batch *b)
+{
+    for (int f = 0; f < stk_batch_n_fields(b); f++)
+        if (stk_field_at(b, f)->kind == STK_BOXES)
+            return 1;
+    return 0;
+}
+
+int show_marks(const struct show_view *v, int64_t row, struct marks *m)
+{
+    int64_t first = 0, n = 0;
+    int some = 0;
+    const stk_array *labels = stk_field(v->batch, "labels");
+    *m = (struct marks){0};
+    for (int f = 0; f < stk_batch_n_fields(v->batch); f++) {
+        const stk_array *x = stk_field_at(v->batch, f);
+        if (x->kind == STK_MASK) {
+            mask_of(v, x, row, m);
+        } else if (x->kind == STK_POINTS) {
+            points_of(v->batch, x, row, m);
+        } else if (x->kind == STK_BOXES) {
+            n = rows_of(v->batch, x, row, &first);
+            m->boxes = (const float *)x->data + 4 * first;
+            m->n_boxes = (int)n;
+        } else if (x->kind == STK_MASKS && x->ndim == 3 &&
+                   x->shape[1] * x->shape[2] == (int64_t)v->first.w * v->first.h) {
+            n = rows_of(v->batch, x, row, &first);
+            m->each = (const uint8_t *)x->data + first * x->shape[1] * x->shape[2];
+            m->n_each = (int)n;
+        } else {
+            continue;
+        }
+        some = 1;
+    }
+    if (some && labels && labels->dtype == STK_INT64 && labels->ndim == 1 &&
+        rows_of(v->batch, labels, row, &first) == n)
+        m->labels = (const int64_t *)labels->data + first;
+    return some;
+}
+
+const char *show_label(void *user, int64_t label)
+{
+    const stk_source *s = stk_loader_source(user);
+    return label < stk_source_n_classes(s) ? stk_source_class(s, (int)label) : NULL;
+}
