@@ -236,7 +236,7 @@ def turn(loader: Any, epochs: int) -> tuple[float, float]:
     began, cpu = time.perf_counter(), cpu_seconds()
     for _ in range(epochs):
         for batch in loader:
-            images += len(batch[0])
+            images += len(batch[-1])
     speed = images / (time.perf_counter() - began)
     return speed, 1e3 * (cpu_seconds() - cpu) / images
 
