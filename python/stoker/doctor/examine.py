@@ -17,7 +17,6 @@ from .remedies import label, remedy
 from .verdict import judge, wanted
 
 SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
-STALLS = ("no-evaluation", "no-checkpoint")  # their gain is in the time between steps
 FEW_STEPS = 3  # fewer say nothing
 MOST_WHAT_IFS = 4
 
@@ -110,8 +109,6 @@ class Examination:
         if kind == "what-if":
             if run["status"] == "ok" and not section(record, "extra").get("applied"):
                 run["status"], run["reason"] = "failed", not_applied(section(record, "extra"))
-            if name in STALLS and run["status"] == "ok":
-                run["gain"] = whole_rate(run) / max(1e-9, whole_rate(self.document["runs"][0]))
             run["change"] = remedy(name).advice
             run["diff"] = edits.diff(self.document, name)
         return run
@@ -242,11 +239,6 @@ class Examination:
     def judged(self) -> Measurement:
         self.document["seconds"] = round(time.perf_counter() - self.begun, 1)
         return judge(self.document)
-
-
-def whole_rate(run: dict[str, Any]) -> float:
-    """Samples per second of all time that passed, with evaluation and checkpoints."""
-    return number(run, "samples") / max(1e-9, number(run, "wall_s"))
 
 
 def not_applied(extra: dict[str, Any]) -> str:
