@@ -269,7 +269,7 @@ int stk_gpu_get(int i, stk_gpu *out, stk_error *e)
     if (rc == 0)
         rc = api.driver_version(&version);
     if (rc != 0)
-        return cuda_failed(&api, rc, "cannot look at the GPU", e);
+        return cuda_failed(&api, rc, "cannot query the GPU", e);
     snprintf(out->cuda, sizeof out->cuda, "%d.%d", version / 1000, version % 1000 / 10);
     out->memory = (int64_t)bytes;
     out->capability = capability(&api, device);

@@ -155,7 +155,7 @@ int cuda_fence_mark(struct cuda_fence *f, stk_error *e)
 {
     const int rc = f->c->api.event_record(f->event, f->c->stream);
     if (rc != 0)
-        return cuda_failed(&f->c->api, rc, "cannot follow the copy of a batch", e);
+        return cuda_failed(&f->c->api, rc, "cannot record the event of a copied batch", e);
     atomic_store(&f->pending, true);
     return STK_OK;
 }

@@ -281,9 +281,10 @@ static int explain(struct jpeg_turbo *j, const struct image_job *job, stk_error 
     if (j->at_end)
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, before its last row", job->n);
     if (j->too_many_scans)
-        return error_set(e, STK_EDATA, stage,
-                         "has more than %d scans of %ux%u pixels; it is refused, because only an attack needs so many",
-                         j->c.input_scan_number, j->c.image_width, j->c.image_height);
+        return error_set(
+            e, STK_EDATA, stage,
+            "has more than %d scans of %ux%u pixels; it is refused, because only a malicious file has so many",
+            j->c.input_scan_number, j->c.image_width, j->c.image_height);
     if (j->err.msg_code == JERR_OUT_OF_MEMORY)
         return error_set(e, STK_ENOMEM, stage, "no memory for libjpeg");
     char words[JMSG_LENGTH_MAX];

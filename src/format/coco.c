@@ -57,7 +57,7 @@ const char *coco_numbers(struct slice text, struct buf *to)
     while (json_array_next(&c, &one)) {
         double v;
         if (coco_number(one, &v))
-            return "contains something else than numbers";
+            return "contains something other than numbers";
         if (buf_add(to, &v, sizeof v))
             return COCO_NO_MEMORY;
     }
@@ -105,10 +105,12 @@ const char *coco_image(struct slice text, struct coco_image *out)
     if (c.problem)
         return c.problem;
     if (!id)
-        return "it has no integer as id";
+        return "its id is missing or is not an integer";
     if (!read_text(name, &out->file_name) || out->file_name.n == 0)
         return "it has no file_name";
-    return out->w < 0 || out->h < 0 || out->w > INT32_MAX || out->h > INT32_MAX ? "its size is impossible" : NULL;
+    return out->w < 0 || out->h < 0 || out->w > INT32_MAX || out->h > INT32_MAX
+               ? "its width or height is negative or too large"
+               : NULL;
 }
 
 static int64_t count_elements(struct slice text)
@@ -138,7 +140,7 @@ const char *coco_category(struct slice text, struct coco_category *out)
     if (c.problem)
         return c.problem;
     if (!id)
-        return "it has no integer as id";
+        return "its id is missing or is not an integer";
     return read_text(name, &out->name) ? NULL : "it has no name";
 }
 
@@ -169,7 +171,7 @@ const char *coco_annotation(struct slice text, struct coco_annotation *out)
     }
     if (c.problem)
         return c.problem;
-    return image ? NULL : "it has no integer as image_id";
+    return image ? NULL : "its image_id is missing or is not an integer";
 }
 
 /* ------------------------------------------------------------------ masks */
@@ -230,7 +232,7 @@ static const char *draw_rle(struct slice text, struct rle_mask *m)
         !read_integer(w, &width))
         return "its segmentation has no size";
     if (height != m->h || width != m->w)
-        return "its segmentation has another size than its image";
+        return "the size of its segmentation differs from that of its image";
     if (*counts.p == '[')
         return draw_runs(counts, m);
     return read_text(counts, &value) ? rle_string(m, value.p, value.n) : "its segmentation has no counts";

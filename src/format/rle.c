@@ -77,7 +77,7 @@ const char *rle_string(struct rle_mask *m, const char *text, size_t n)
         if (c & 16)
             bits |= ~UINT64_C(0) << shift;
         const int64_t run = (int64_t)bits + (i > 2 ? before[1] : 0);
-        const char *problem = run < 0 ? "it has a run of less than 0 pixels" : rle_run(m, (uint64_t)run);
+        const char *problem = run < 0 ? "a run has a negative length" : rle_run(m, (uint64_t)run);
         if (problem)
             return problem;
         before[1] = before[0];
@@ -157,7 +157,7 @@ static const char *check_points(struct rle_mask *m, const double *xy, size_t n)
     for (size_t i = 0; i < 2 * n; i++)
         if (!(fabs(xy[i]) <= COORDINATE_MOST))
             return isfinite(xy[i]) ? "a polygon is far outside the image"
-                                   : "a polygon has a coordinate that is no number";
+                                   : "a polygon has a coordinate that is not a finite number";
     for (size_t i = 0; i < n; i++) {
         int32_t a[2], b[2];
         scaled(xy + 2 * i, a);
@@ -165,7 +165,7 @@ static const char *check_points(struct rle_mask *m, const double *xy, size_t n)
         const int32_t dx = distance(a[0], b[0]), dy = distance(a[1], b[1]);
         m->steps += (size_t)(dx > dy ? dx : dy) + 1;
         if (m->steps > STEPS_MOST)
-            return "its polygons are too long";
+            return "the outlines of its polygons are too long";
     }
     return NULL;
 }

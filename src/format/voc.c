@@ -187,7 +187,7 @@ static bool close_element(struct voc *v, const char *name, size_t n)
 {
     const size_t kept = n < VOC_NAME ? n : VOC_NAME - 1;
     if (v->depth == 0 || strlen(v->path[v->depth - 1]) != kept || memcmp(v->path[v->depth - 1], name, kept) != 0)
-        return fail(v, "elements are closed in another order than opened");
+        return fail(v, "a closing tag does not match the last opening tag");
     const bool object = v->depth == 2 && strcmp(v->path[1], "object") == 0;
     if (v->depth > 2)
         take_value(v);

@@ -35,7 +35,7 @@ static bool take_number(struct yolo *y, double *out)
     const size_t n = number_read(y->p, (size_t)(y->end - y->p), &v);
     const char *after = y->p + n;
     if (n == 0 || (after < y->end && !is_blank(*after) && *after != '\n'))
-        return fail(y, "it contains something else than numbers");
+        return fail(y, "it contains something other than numbers");
     if (!isfinite(v.d))
         return fail(y, "it has a value that is not a finite number");
     y->p = after;

@@ -70,7 +70,7 @@ static const char *add_entry(struct yolo_yaml *out, struct slice entry)
     if (digits == 0 || digits >= entry.n || entry.p[digits] != ':')
         return "names are neither a list nor a map from 0, 1, 2, ...";
     if (strtoul(entry.p, NULL, 10) != out->names.n)
-        return "the numbers of the names are not 0, 1, 2, ...";
+        return "the keys of names are not 0, 1, 2, ..., in this order";
     return add_name(out, trim(entry.p + digits + 1, entry.p + entry.n));
 }
 
@@ -156,7 +156,9 @@ static const char *take_key(struct yaml *y, struct yolo_yaml *out)
                      : key.n == 4 && memcmp(key.p, "test", 4) == 0  ? out->test
                                                                     : NULL;
     if (to)
-        return value.n > 0 && *value.p == '[' ? "a set of several folders is not supported" : take_text(to, value);
+        return value.n > 0 && *value.p == '['
+                   ? "a set with a list of folders is not supported; give each folder as a source"
+                   : take_text(to, value);
     if (key.n == 9 && memcmp(key.p, "kpt_shape", 9) == 0)
         return take_shape(out, value);
     if (key.n != 5 || memcmp(key.p, "names", 5) != 0)

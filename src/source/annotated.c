@@ -218,8 +218,8 @@ int annotated_enter_set(const char *prefix, char folder[PATH_MAX], char set[1024
     }
     if (rc == STK_OK && sets.n > 0)
         rc = strcmp(set, "all") == 0 ? error_set(e, STK_EUSAGE, "open",
-                                                 "set=all is for sets below images/; name these sets as several "
-                                                 "sources, which are joined")
+                                                 "set=all needs sets below images/; give each set as a source of "
+                                                 "its own, and the sources are joined")
                                      : annotated_set(prefix, &sets, set, e);
     const size_t n = strlen(folder);
     if (rc == STK_OK && sets.n > 0) {

@@ -174,7 +174,7 @@ static const char *put_label(const struct sample *s, uint64_t k, const struct co
     if (s->at[COCO_LABELS] == SIZE_MAX && s->at[COCO_CATEGORY_ID] == SIZE_MAX)
         return NULL;
     if (!a->has_category)
-        return "it has no integer as category_id";
+        return "its category_id is missing or is not an integer";
     const int64_t category = coco_index_category(&c->x, a->category_id);
     const int64_t label = c->x.n_categories == 0 ? a->category_id : category < 0 ? -1 : c->labels[category];
     put_integer(s, COCO_CATEGORY_ID, k, a->category_id);
@@ -198,7 +198,7 @@ static const char *put_keypoints(const struct sample *s, uint64_t k, const struc
     if (problem)
         return problem == COCO_NO_MEMORY ? problem : "its keypoints are not a list of numbers";
     if (numbers->len != n * sizeof(double))
-        return "it has another number of keypoints than its category";
+        return "its number of keypoints differs from that of its category";
     for (size_t i = 0; i < n; i++, to += sizeof(float)) {
         double v;
         memcpy(&v, numbers->data + i * sizeof v, sizeof v);

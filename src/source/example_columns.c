@@ -295,7 +295,7 @@ static const char *refused(const struct seen *s)
         return s->several && s->not_text
                    ? "it contains lists of byte strings that are not text; give a type to read them as numbers"
                    : NULL;
-    return s->steps && (s->least != s->most || s->most < 1) ? "its steps differ in their number of values" : NULL;
+    return s->steps && (s->least != s->most || s->most < 1) ? "its steps have different numbers of values" : NULL;
 }
 
 static void decide(const struct seen *s, struct column *c)

@@ -264,9 +264,10 @@ int source_coco_open(struct source *s, const struct source_options *o, const str
     if (rc != STK_OK)
         return rc;
     if (paths->n != 1)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%d files of annotations at once; name them as several sources, which are joined",
-                         (int)paths->n);
+        return error_set(
+            e, STK_EUSAGE, "open",
+            "the pattern matches %d files; give each file as a source of its own, and the sources are joined",
+            (int)paths->n);
     struct coco *c = calloc(1, sizeof *c);
     if (c)
         c->fd = -1;

@@ -161,7 +161,7 @@ static int read_mask(const void *state, const struct source *s, struct reading *
     const struct pairs *p = state;
     char path[PATH_MAX];
     if (image_paths_get(&p->masks, i, path, sizeof path) == 0)
-        return error_set(e, STK_EDATA, "read", "it has no mask of its name below %.300s", p->folder);
+        return error_set(e, STK_EDATA, "read", "there is no mask with its name in %.300s or its subfolders", p->folder);
     r->derived.len = 0;
     const int rc = annotated_load(s, r, p->dir, path, 0, &r->derived, e);
     if (rc == STK_ENOTFOUND)
@@ -282,10 +282,11 @@ static int open_with(struct source *s, const struct source_options *o, const str
 
 static int one_folder(const struct names *paths, stk_error *e)
 {
-    return paths->n == 1
-               ? STK_OK
-               : error_set(e, STK_EUSAGE, "open", "%d folders at once; name them as several sources, which are joined",
-                           (int)paths->n);
+    return paths->n == 1 ? STK_OK
+                         : error_set(e, STK_EUSAGE, "open",
+                                     "the pattern matches %d folders; give each folder as a source of its own, and the "
+                                     "sources are joined",
+                                     (int)paths->n);
 }
 
 int source_pairs_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -206,7 +206,8 @@ static int place_labels(struct yolo_set *v, stk_error *e)
                          v->images_at);
     snprintf(v->labels_at, sizeof v->labels_at, "%.*slabels%s", (int)(last - v->images_at), v->images_at, last + 6);
     v->dir = annotated_folder(v->labels_at, "");
-    return v->dir < 0 ? error_os(e, errno, "open", "its labels, in %.300s, cannot be opened", v->labels_at) : STK_OK;
+    return v->dir < 0 ? error_os(e, errno, "open", "the folder of its labels, %.300s, cannot be opened", v->labels_at)
+                      : STK_OK;
 }
 
 /* A data.yaml says where its sets are. */
@@ -221,7 +222,9 @@ static int place_by_yaml(struct yolo_set *v, const char *path, char set[1024], s
         if (values[i][0] && names_add(&sets, keys[i], strlen(keys[i]), &ignored) < 0)
             rc = error_nomem(e, "open", sizeof sets);
     if (rc == STK_OK && strcmp(set, "all") == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "name one of the sets of the file; several sources are joined");
+        rc = error_set(e, STK_EUSAGE, "open",
+                       "set=all is not possible with a data.yaml; give each set as a source of its own, and the "
+                       "sources are joined");
     if (rc == STK_OK)
         rc = annotated_set("yolo:", &sets, set, e);
     names_done(&sets);
@@ -340,7 +343,7 @@ static int make(struct source *s, const struct source_options *o, struct yolo_se
         rc = place_labels(v, e);
     const int dir = rc == STK_OK ? annotated_folder(v->images_at, "") : -1;
     if (rc == STK_OK)
-        rc = dir < 0 ? error_os(e, errno, "open", "its images, in %.300s, cannot be opened", v->images_at)
+        rc = dir < 0 ? error_os(e, errno, "open", "the folder of its images, %.300s, cannot be opened", v->images_at)
                      : annotated_scan(&v->images, dir, o->threads, e);
     if (dir >= 0)
         close(dir);
@@ -370,8 +373,10 @@ int source_yolo_open(struct source *s, const struct source_options *o, const str
     if (rc != STK_OK)
         return rc;
     if (paths->n != 1)
-        return error_set(e, STK_EUSAGE, "open", "%d folders at once; name them as several sources, which are joined",
-                         (int)paths->n);
+        return error_set(
+            e, STK_EUSAGE, "open",
+            "the pattern matches %d folders; give each folder as a source of its own, and the sources are joined",
+            (int)paths->n);
     struct yolo_set *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);

@@ -103,11 +103,13 @@ static void objects(void)
     CHECK(!coco_image(text_of("{\"id\": 7, \"file_name\": \"a\\/b.jpg\", \"width\": 3.0, \"height\": 2, \"x\": {}}"),
                       &im));
     CHECK(im.id == 7 && im.w == 3 && im.h == 2 && im.file_name.n == 7 && memcmp(im.file_name.p, "a/b.jpg", 7) == 0);
-    CHECK_STR(coco_image(text_of("{\"id\": \"7\", \"file_name\": \"a\"}"), &im), "it has no integer as id");
+    CHECK_STR(coco_image(text_of("{\"id\": \"7\", \"file_name\": \"a\"}"), &im),
+              "its id is missing or is not an integer");
     CHECK_STR(coco_image(text_of("{\"id\": 7, \"file_name\": null}"), &im), "it has no file_name");
     CHECK_STR(coco_image(text_of("{\"id\": 7, \"file_name\": \"a\", \"width\": 1e99}"), &im),
               "its width is not an integer");
-    CHECK_STR(coco_image(text_of("{\"id\": 7, \"file_name\": \"a\", \"width\": -1}"), &im), "its size is impossible");
+    CHECK_STR(coco_image(text_of("{\"id\": 7, \"file_name\": \"a\", \"width\": -1}"), &im),
+              "its width or height is negative or too large");
     CHECK_STR(coco_image(text_of("[1]"), &im), "another kind of value was expected");
     struct coco_category cat;
     CHECK(!coco_category(text_of("{\"name\":\"dog\",\"id\":18,\"keypoints\":[\"nose\",\"tail\"]}"), &cat));
@@ -115,7 +117,7 @@ static void objects(void)
     struct coco_annotation a;
     CHECK(!coco_annotation(text_of("{\"id\":1,\"image_id\":2,\"bbox\":[1,2,3,4],\"segments\":0}"), &a));
     CHECK(a.has_id && !a.has_category && a.bbox.n == 9 && a.caption.n == 0);
-    CHECK_STR(coco_annotation(text_of("{\"id\":1}"), &a), "it has no integer as image_id");
+    CHECK_STR(coco_annotation(text_of("{\"id\":1}"), &a), "its image_id is missing or is not an integer");
     static const char whole[] = "{\"id\":1,\"image_id\":2,\"bbox\":[1,2],\"caption\":\"x\"}";
     for (size_t k = 0; k + 1 < sizeof whole; k++) {
         struct slice cut = text_of(whole);
@@ -177,20 +179,20 @@ static void bad_masks(void)
     CHECK_STR(mask("null"), "it has no segmentation");
     CHECK_STR(mask("[[1,2,3,4]]"), "a polygon has fewer than 3 points");
     CHECK_STR(mask("[[1,2,3,4,5,6,7]]"), "a polygon has an odd number of coordinates");
-    CHECK_STR(mask("[[1,2,3,4,5,NaN]]"), "a polygon has a coordinate that is no number");
+    CHECK_STR(mask("[[1,2,3,4,5,NaN]]"), "a polygon has a coordinate that is not a finite number");
     CHECK_STR(mask("[[1,2,3,4,5,1e300]]"), "a polygon is far outside the image");
     CHECK_STR(mask("[[1,2,3,4,5,\"6\"]]"), "a polygon of its segmentation is not a list of numbers");
-    CHECK_STR(mask("[[9e6,9e6,-9e6,9e6,9e6,-9e6]]"), "its polygons are too long");
+    CHECK_STR(mask("[[9e6,9e6,-9e6,9e6,9e6,-9e6]]"), "the outlines of its polygons are too long");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":[5,2,18]}"), "its runs are longer than the image");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":[5,2,16]}"), "its runs are shorter than the image");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":[5,-2,21]}"), "a run of its segmentation is not a count");
-    CHECK_STR(mask("{\"size\":[6,4],\"counts\":[24]}"), "its segmentation has another size than its image");
+    CHECK_STR(mask("{\"size\":[6,4],\"counts\":[24]}"), "the size of its segmentation differs from that of its image");
     CHECK_STR(mask("{\"counts\":[24]}"), "its segmentation has no size");
     CHECK_STR(mask("{\"size\":[4,6]}"), "its segmentation has no counts");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"52a\"}"), "its compressed runs are damaged");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"52\\u0001\"}"), "its compressed runs are damaged");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"oooooooooooooooooooooooo\"}"), "its compressed runs are damaged");
-    CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"@\"}"), "it has a run of less than 0 pixels");
+    CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"@\"}"), "a run has a negative length");
     CHECK_STR(mask("{\"size\":[4,6],\"counts\":\"52\"}"), "its runs are shorter than the image");
 }
 

@@ -54,7 +54,7 @@ static void voc_problems(void)
     CHECK_STR(voc("{}"), "! 0 it is not XML");
     CHECK_STR(voc("<html></html>"), "! 0 the root element is not <annotation>");
     CHECK_STR(voc("<annotation></annotation><annotation/>"), "! 0 there is more than one root element");
-    CHECK_STR(voc("<annotation><a></b></annotation>"), "! 0 elements are closed in another order than opened");
+    CHECK_STR(voc("<annotation><a></b></annotation>"), "! 0 a closing tag does not match the last opening tag");
     CHECK_STR(voc("<annotation><object>" BOX "</object></annotation>"), "! 1 it has no name");
     CHECK_STR(voc("<annotation><object><name>x</name></object></annotation>"), "! 1 its box has fewer than 4 sides");
     CHECK_STR(voc("<annotation><object><name>x</name>" BOX "<bndbox><xmax>0</xmax></bndbox></object></annotation>"),
@@ -112,8 +112,8 @@ static void yolo_lines(void)
     CHECK_STR(yolo("0 0 0 1 0 1"), "! 1 it has neither a box nor a polygon");
     CHECK_STR(yolo("0 0 0 1 0 1 1 .5"), "! 1 it has neither a box nor a polygon");
     CHECK_STR(yolo("0 .5 .5 .1 .1\ncat .5 .5 .1 .1"),
-              "0(0.5 0.5 0.1 0.1)#0 ! 2 it contains something else than numbers");
-    CHECK_STR(yolo("0 .5 .5 .1 .1x"), "! 1 it contains something else than numbers");
+              "0(0.5 0.5 0.1 0.1)#0 ! 2 it contains something other than numbers");
+    CHECK_STR(yolo("0 .5 .5 .1 .1x"), "! 1 it contains something other than numbers");
     CHECK_STR(yolo("-1 .5 .5 .1 .1"), "! 1 its class is not an index");
     CHECK_STR(yolo("0.5 .5 .5 .1 .1"), "! 1 its class is not an index");
     CHECK_STR(yolo("0 nan .5 .1 .1"), "! 1 it has a value that is not a finite number");
@@ -147,12 +147,12 @@ static void yaml_files(void)
     CHECK_STR(yaml("names: ['a, b', c,\n  d] # e\nval: x"), "||x|0,0|a, b;c;d;");
     CHECK_STR(yaml("names:\n- a\n- b c\n\nval: x"), "||x|0,0|a;b c;");
     CHECK_STR(yaml("names: {0: a, 1: b}"), "|||0,0|a;b;");
-    CHECK_STR(yaml("names:\n  0: a\n  2: b"), "the numbers of the names are not 0, 1, 2, ...");
+    CHECK_STR(yaml("names:\n  0: a\n  2: b"), "the keys of names are not 0, 1, 2, ..., in this order");
     CHECK_STR(yaml("names: [a, a]"), "a name appears twice");
     CHECK_STR(yaml("names: [a, b"), "the list of names is not closed");
     CHECK_STR(yaml("names: cat"), "names are neither a list nor a map from 0, 1, 2, ...");
     CHECK_STR(yaml("kpt_shape: [17]"), "kpt_shape is not [points, dimensions], with 2 or 3 dimensions");
-    CHECK_STR(yaml("train: [a, b]"), "a set of several folders is not supported");
+    CHECK_STR(yaml("train: [a, b]"), "a set with a list of folders is not supported; give each folder as a source");
 }
 
 int main(int argc, char **argv)

@@ -169,7 +169,7 @@ static void yolo(void)
     temp_file("yolo/labels/train/a.txt", "x");
     s = open_fields("yolo:%?set=train", "yolo/data.yaml", NULL);
     CHECK(source_fingerprint(s) != fingerprint);
-    is_bad(s, 0, "labels/train/a.txt: it contains something else than numbers");
+    is_bad(s, 0, "labels/train/a.txt: it contains something other than numbers");
     CHECK_SAYS(error.text, "line 1 of ");
     source_close(s);
     s = open_fields("yolo:%?set=val", "yolo/data.yaml", NULL);

@@ -171,7 +171,7 @@ static void refused_at_open(void)
     notes("{\"id\":5,\"image_id\":2},{\"id\":5,\"image_id\":2}");
     refused("%", "ann/instances_val.json", "the annotation id 5 appears twice");
     notes("{\"id\":5}");
-    refused("%", "ann/instances_val.json", "(id 5): it has no integer as image_id");
+    refused("%", "ann/instances_val.json", "(id 5): its image_id is missing or is not an integer");
     notes("{\"id\":5,\"image_id\":2,\"segments_info\":[]}");
     refused("%", "ann/instances_val.json", "panoptic");
     temp_file("val/x.json", "{\"images\":[{\"id\":1,\"file_name\":\"a.jpg\"},{\"id\":1,\"file_name\":\"b.jpg\"}]}");
