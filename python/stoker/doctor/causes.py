@@ -126,8 +126,7 @@ def slow_samples(f: Facts) -> Suspicion | None:
         "A few slow samples hold up their batches",
         f.wait * 0.9,
         [waiting(f), *evidence],
-        ["skip-slowest", *loaders(f)],
-        test="skip-slowest",
+        ["skip-slowest"],  # nothing else proves it: another loader may be faster for every sample
     )
 
 
