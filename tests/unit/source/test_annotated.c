@@ -222,7 +222,7 @@ static void masks(void)
     CHECK_STR(values(s, "mask"), "mask a");
     reads(s, 1);
     CHECK_STR(values(s, "mask"), "mask c");
-    is_bad(s, 2, "it has no mask of its name below ");
+    is_bad(s, 2, "there is no mask with its name in ");
     unlink(temp_path("pairs/masks/a.png"));
     is_bad(s, 0, "its mask a.png no longer exists");
     source_close(s);
