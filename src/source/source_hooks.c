@@ -143,6 +143,7 @@ int source_read_open(struct source *s, const struct source_options *o, stk_error
     const stk_read_hooks *h = o->read_hooks;
     s->count = h->count(h->user);
     source_default_fields(s, true);
+    s->labels_missing = true; /* read() returns the label, so a sample is read even if its image is cached */
     const int rc = source_hooks_count(s->count, e);
     return rc == STK_OK ? open_hooks(s, &read_ops, h, sizeof *h, e) : rc;
 }

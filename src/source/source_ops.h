@@ -63,7 +63,7 @@ struct source {
     bool has_key_column; /* of a pack: keys are a column */
     bool keys_are_files; /* of a pack: keys are file names */
     bool has_image;      /* even if `fields` leaves it out */
-    bool labels_missing; /* only labels are read, and some samples have none: reading reports it */
+    bool labels_missing; /* the label of some samples is known only after reading */
     void *state;         /* of the kind */
     const int64_t *joined_starts;
     int n_joined;

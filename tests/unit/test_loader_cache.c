@@ -528,6 +528,44 @@ static void auto_says_what_it_chose(void)
     temp_end();
 }
 
+/* ------------------------------------------------------------------ the caller's own sources */
+
+static int64_t count_files(void *user)
+{
+    (void)user;
+    return FILES;
+}
+
+static int read_file(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    static uint8_t files[4][1 << 16];
+    (void)user, (void)e;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", temp_path(file_of((int)i)));
+    FILE *f = fopen(path, "rb");
+    *n = f ? fread(files[thread], 1, sizeof files[thread], f) : 0;
+    *bytes = files[thread];
+    *label = 100 + i;
+    if (f)
+        fclose(f);
+    return STK_OK;
+}
+
+static void labels_of_cached_images_are_read(void)
+{
+    const stk_read_hooks h = {.count = count_files, .read = read_file};
+    make_set();
+    for (int p = 0; p < PIPELINES; p++) {
+        stk_options o = options(pipelines[p]);
+        o.source = NULL;
+        o.read_hooks = &h;
+        const uint64_t right = run_plain(&o, 3).hash;
+        for (int k = 0; k < KINDS; k++)
+            CHECK_EQ(with_cache(&o, kinds[k], NULL, 3).hash, right);
+    }
+    temp_end();
+}
+
 static void arrays_need_none(void)
 {
     static uint8_t pixels[6 * 8 * 8 * 3];
@@ -550,5 +588,5 @@ int main(int argc, char **argv)
           T(a_missing_file_is_missed), T(bad_samples_stay_bad), T(damage_changes_nothing),
           T(photos_with_ten_thousand_flips), T(two_processes_at_once), T(ranks_share_what_each_makes),
           T(killed_while_it_fills), T(a_folder_that_cannot_be_used_is_told), T(options_are_checked),
-          T(auto_says_what_it_chose), T(arrays_need_none))
+          T(auto_says_what_it_chose), T(labels_of_cached_images_are_read), T(arrays_need_none))
 }
