@@ -125,7 +125,7 @@ typedef struct stk_array {
     int ndim;
     const int64_t *shape;
     const int64_t *strides; /* in elements; NULL: dense, in row-major order */
-    int device;             /* DLPack's device type: 1 is the CPU; 0 is, too, in arrays that the caller passes */
+    int device;             /* DLPack's device type: 1 is the CPU. The caller may also pass 0 for the CPU */
     int device_id;          /* which device of that type; 0 on the CPU */
     void *ready;            /* the event to wait for before using data (CUDA: a cudaEvent_t); NULL: data is ready */
 } stk_array;
@@ -154,7 +154,7 @@ typedef struct stk_cell {
 typedef enum stk_layout { STK_LAYOUT_DEFAULT = 0, STK_NCHW, STK_NHWC } stk_layout;
 /* How a batch holds images of different sizes. pad: rows are padded with zeros, at the right and at the bottom, to the
  * largest height and width of the batch, and "NAME.sizes" has the height and width of every row (int64). list: a ragged
- * field. Masks are treated alike. */
+ * field. The same holds for masks. */
 typedef enum stk_sizes { STK_SIZES_DEFAULT = 0, STK_SIZES_SAME, STK_SIZES_PAD, STK_SIZES_LIST } stk_sizes;
 
 typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk_fidelity;
@@ -169,14 +169,14 @@ typedef enum stk_cache {
     STK_CACHE_PIXELS, /* pixels before the first random op */
     STK_CACHE_AUTO    /* whatever saves time; stk_explain reports the choice */
 } stk_cache;
-/* What a GPU does of the work on JPEGs. What it cannot do, such as progressive images and other formats, runs on the
- * CPU, in the same batches. */
+/* Which part of decoding JPEGs a GPU does. The CPU decodes what the GPU cannot, such as progressive JPEGs and other
+ * formats, into the same batches. */
 typedef enum stk_device_work {
     STK_DEVICE_WORK_DEFAULT = 0, /* auto */
     STK_DEVICE_WORK_AUTO,        /* whatever keeps the caller from waiting; stk_explain reports the choice */
-    STK_DEVICE_WORK_NONE,        /* decoding and ops run on the CPU; types and layouts are made there */
-    STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and mirror */
-    STK_DEVICE_WORK_DECODE       /* Huffman codes as well, once the checkpoints of a file are known */
+    STK_DEVICE_WORK_NONE,        /* none: the GPU only normalises, and converts type and layout */
+    STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and flip */
+    STK_DEVICE_WORK_DECODE       /* the Huffman codes, too, once the checkpoints of a file are known */
 } stk_device_work;
 
 typedef struct stk_options {
@@ -189,15 +189,15 @@ typedef struct stk_options {
     const struct stk_read_hooks *read_hooks;
     const struct stk_fill_hooks *fill_hooks;
     const struct stk_cells_hooks *cells_hooks;
-    const struct stk_source *opened; /* from stk_source_open; excludes classes to max_bytes, fields, source_fields */
+    const struct stk_source *opened; /* from stk_source_open, which takes classes to max_bytes, fields, source_fields */
     const char *const *classes;      /* class names in the order of their indices; NULL: as found */
     int n_classes;
     int index_beside;  /* also write the index of shards next to them, so that copies of the folder have it */
     int64_t max_bytes; /* a larger file is a bad sample; 0: 1 GiB */
 
-    /* Fields: "[name =] column [: kind] [? default], ..." with the kinds image, int, float, class, text, bytes, json
-     * and tensor, or a type with a shape: "x:float32(28,28)". NULL: the image as "image", the label as "label", and all
-     * other columns under their own names. */
+    /* Fields: "[name =] column [: kind] [? default], ..." with the kinds image, int, float, class, text, bytes, json,
+     * tensor, mask, masks, boxes, keypoints and each:TYPE, or a type with a shape: "x:float32(28,28)". NULL: the image
+     * as "image", the label as "label", and all other columns under their own names. */
     const char *fields;
     /* The fields of `source`, or of each of `sources` (NULL: all). `fields` then selects from these names. */
     const char *const *source_fields;
@@ -290,7 +290,7 @@ STK_API void stk_stop(stk_loader *l); /* from any thread: waiting and later call
 STK_API int64_t stk_length(const stk_loader *l);       /* batches of this rank in an epoch; 0 with `sampled` */
 STK_API int64_t stk_loader_count(const stk_loader *l); /* samples, after `subset` and `take` */
 STK_API int64_t stk_loader_epoch(stk_loader *l);       /* the epoch of the next batch */
-STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* no effect on the current epoch */
+STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current epoch: no effect */
 STK_API uint64_t stk_loader_fingerprint(const stk_loader *l);          /* of its source, `subset` and `take` */
 STK_API const stk_source *stk_loader_source(const stk_loader *l);      /* lives as long as the loader; do not close */
 
@@ -354,8 +354,8 @@ STK_API void stk_memory_release(stk_memory *m); /* NULL is allowed */
 
 /* Batches in the memory of a GPU: a copy may still be writing them when stk_next returns, and the caller's streams may
  * still read them at the release. Before a stream (cudaStream_t) uses a batch, or one field, name it here. The stream
- * then waits for the data; the caller does not. The memory is used again only after the work that the named streams
- * have when the last reference is released, so a stream must exist until then. Without a GPU, these do nothing. */
+ * then waits for the data; the caller does not. The memory is reused only after the work that is queued on the named
+ * streams when the last reference is released, so a stream must exist until then. Without a GPU, these do nothing. */
 STK_API int stk_batch_use(const stk_batch *b, void *stream, stk_error *e);
 STK_API int stk_memory_use(stk_memory *m, void *stream, stk_error *e);
 /* Copies the first n bytes of a field to host memory, and waits until that is done. */
@@ -386,12 +386,12 @@ typedef struct stk_stats {
     int64_t kept_bytes;                                   /* in batches that the caller holds */
     int64_t cache_entries, cache_bytes, cache_disk_bytes; /* entries; their bytes in memory and on disk */
     int64_t cache_hits, cache_misses;
-    /* With a device: its memory that the loader holds now; bytes sent there; the time from start to end of these
-     * copies, and of kernels, which may wait for the caller's own; the time that streams waited for batches. */
-    int64_t device_bytes, copied_bytes;
-    double copy_s, kernel_s, stream_waited_s;
-    int64_t device_samples; /* whose pixels the device made */
-    int64_t device_decoded; /* of these, whose Huffman codes it decoded */
+    /* With a device. The times of copies and kernels may include waits for the caller's own kernels. */
+    int64_t device_bytes, copied_bytes; /* memory of the device that the loader holds now; bytes sent to the device */
+    double copy_s, kernel_s;
+    double stream_waited_s; /* time that streams waited for batches */
+    int64_t device_samples; /* images whose pixels the device made */
+    int64_t device_decoded; /* those of them whose Huffman codes the device decoded */
 } stk_stats;
 
 STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);
@@ -509,7 +509,7 @@ typedef struct stk_finding {
     int warnings;                      /* how many the codec gave; 0 if not decoded */
     int code;                          /* STK_OK, or why the sample is bad */
     const char *reason;                /* why the sample is bad, in words */
-    int needs_memory;                  /* bad only for lack of memory; may be good with more */
+    int needs_memory;                  /* failed only because `memory` was too small */
     int64_t run;                       /* how many samples this finding covers, from this one on; 1 without `runs` */
 } stk_finding;
 
@@ -539,7 +539,7 @@ static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_e
 
 /* One row, as a hook sees it. */
 typedef struct stk_row {
-    int thread; /* 0 to the number of threads; that number itself is the thread that calls stk_loader_get */
+    int thread; /* 0 to n - 1 for the n threads of the loader; n for the thread that calls stk_loader_get */
     int64_t epoch, position, sample, label;
     uint64_t random;        /* a random number for this row, the same for any number of threads */
     const stk_array *image; /* op hook: the finished row; NULL in fill() */
