@@ -159,7 +159,7 @@ static void print_storage(const struct doctor *d)
         return;
     }
     if (d->resident >= 0)
-        printf("%s of the sample was in memory at the start", out_share(d->resident, 1).s);
+        printf("%s of the subset was in memory at the start", out_share(d->resident, 1).s);
     if (d->cold_bytes_s > 0)
         printf("; after dropping it, files are read at %s/s", out_bytes((int64_t)d->cold_bytes_s).s);
     putchar('\n');
@@ -204,7 +204,7 @@ static void print_bads(const struct doctor *d)
         return;
     line("bad");
     out_paint(stdout, PAINT_BAD);
-    printf("%s of the sample; `stoker verify %s` lists all of them\n", out_some(d->n_bad, "file", "files").s,
+    printf("%s of the subset; `stoker verify %s` lists all of them\n", out_some(d->n_bad, "file", "files").s,
            d->a->operand);
     out_paint(stdout, PAINT_PLAIN);
     for (int64_t i = 0; i < d->n_bad && i < DOCTOR_BADS; i++) {
@@ -227,8 +227,8 @@ static void print_text(const struct doctor *d, const struct doctor_verdict *v)
             printf("\n  stoker.Loader(\"%s\", ..., %s)\n", d->a->operand, advice[i]->change);
     print_runs(d, v);
     putchar('\n');
-    line("sample");
-    printf("%s of %s, %s, read in blocks from all of the dataset\n", out_count(d->n).s, out_count(d->count).s,
+    line("subset");
+    printf("%s of %s samples, %s, in blocks spread over the dataset\n", out_count(d->n).s, out_count(d->count).s,
            out_bytes(d->bytes).s);
     line("ops");
     puts(d->ops && d->ops[0] ? d->ops : "none");
@@ -434,7 +434,7 @@ static const struct args_option options[] = {
     {"need", 0, ARGS_INT64, 0, offsetof(struct args, need), 1, 1000000000, NULL, "N",
      "report whether N samples/s can be reached, and by which remedy", NULL},
     {"seconds", 0, ARGS_INT, 0, offsetof(struct args, seconds), 2, 3600, NULL, "N",
-     "the time for all of it, without opening the dataset", "20"},
+     "the time for all measurements, not counting the time to open the dataset", "20"},
     {0},
 };
 
@@ -459,10 +459,10 @@ const struct command cmd_doctor = {
     .about =
         "DATA is a dataset (see `stoker help`). A .py file is a training script, and so is everything after --: the "
         "Python package examines it; `python3 -m stoker.doctor --help` lists the options for scripts.\n"
-        "For a dataset, the doctor reads a sample of it within 20 s: from cold storage, with files in memory, with "
+        "For a dataset, the doctor reads a subset of it within 20 s: from cold storage, with files in memory, with "
         "fewer and more threads, in draft quality, with caches, and as packs in a temporary folder, which is removed. "
-        "All of them take turns, so a busy machine slows down all alike. It prints what was measured, and the "
-        "argument or command with the largest gain.",
+        "These take turns, so that a busy machine slows down all of them alike. The doctor prints what it measured, "
+        "and the argument or command with the largest gain.",
     .ends_1 = "something to gain, or bad samples",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_JSON,
     .without = {"shuffle", "no-shuffle", "cache-size"},

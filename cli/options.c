@@ -59,7 +59,8 @@ const struct args_option args_common[] = {
     {"device", 0, ARGS_TEXT, FOR_LOADER, AT(o.device), 0, 0, NULL, "DEV",
      "deliver batches in the memory of this GPU: cuda, or cuda:N", "cpu"},
     {"device-work", 0, ARGS_WORD, FOR_LOADER, AT(o.device_work), 0, 0, works, "WHAT",
-     "what this GPU does of the work on JPEGs: none, idct (all after the Huffman codes), decode or auto", "auto"},
+     "which part of decoding JPEGs this GPU does: none, idct (all after the Huffman codes), decode (all) or auto",
+     "auto"},
     {"rank", 0, ARGS_INT, FOR_LOADER, AT(o.rank), 0, INT32_MAX, NULL, "R", "the rank of this process, from 0", "0"},
     {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "the number of ranks", "1"},
 

@@ -294,8 +294,8 @@ class Beside:
         sample = self.dataset[i]
         if not self._fits(i, sample):
             raise DataError(
-                f"{type(self.dataset).__name__} reads another file for this sample, or transforms it differently, than "
-                "its other samples suggest; use torch's DataLoader for this dataset",
+                f"{type(self.dataset).__name__} reads a different file for this sample than Stoker expected, or "
+                "applies different transforms; use torch's DataLoader for this dataset",
                 sample=i,
                 path=self.paths[i],
                 stage="read",

@@ -142,8 +142,8 @@ class Loader(Generic[B_co]):
                      batches; by default as many as pay off. The rows are the same for any number of processes
     progress         show a progress bar
     device           "cuda", "cuda:1", or a device of torch, JAX or CuPy: batches arrive in the memory of this GPU
-    device_work      what this GPU does of the work on JPEGs: "none", "idct" (all after the Huffman codes), "decode"
-                     (these as well) or "auto"
+    device_work      which part of decoding JPEGs this GPU does: "none", "idct" (all after the Huffman codes), "decode"
+                     (the Huffman codes, too) or "auto"
     pin_memory       batches in torch's page-locked memory, for `.to("cuda", non_blocking=True)`
     """
 

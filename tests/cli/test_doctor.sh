@@ -57,7 +57,7 @@ empty "containers"
 # Bad files are counted and named.
 printf 'junk' >"$(find photos -name '*_000005.jpg')"
 ends 1 "a bad file" "$stoker" doctor photos --ops "$ops" --seconds 2 --need 1
-says out 'bad +1 file of the sample' "a bad file is counted"
+says out 'bad +1 file of the subset' "a bad file is counted"
 says out '_000005\.jpg: ' "a bad file is named"
 
 # Ctrl-C leaves nothing behind; so does kill -9.

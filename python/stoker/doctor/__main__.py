@@ -30,7 +30,7 @@ verdict: the cause, the change, and the gain that was measured. Nothing that the
   2. the model alone  4. the what-ifs that prove the cause
 
 options, before SCRIPT.py:
-  --seconds N      time for all of it, without the script's imports (60)
+  --seconds N      time for all runs, not counting the script's imports (60)
   --steps N        end every run after N steps
   --try NAMES      also run these what-ifs: all, or a list such as stoker,workers=4,amp-bf16,compile
   --json [FILE]    print the measurements as JSON, or write them
@@ -46,7 +46,8 @@ Loaders of PyTorch, TensorFlow, WebDataset, DALI and Stoker are recognised. For 
 
 In a notebook or a running program: with stoker.doctor(): ...
 
-exit status: 0 nothing to gain, 1 something to gain or the script failed, 2 wrong arguments, 3 a problem of the machine
+exit status: 0 nothing to gain; 1 something to gain, an alarm, or a failed script; 2 wrong arguments; 3 a problem of
+the machine
 """
 
 VALUES = ("--seconds", "--steps", "--html", "--trace", "--tensorboard", "--try")

@@ -140,7 +140,7 @@ def cpu_quota(f: Facts) -> Suspicion | None:
     ]
     tries = [f"workers={max(1, int(quota))}"] if f.workers > quota else []
     return Suspicion(
-        f"The container may use {quota:.3g} of {f.cpus} CPUs, and the script starts more than that",
+        f"The container may use {quota:.3g} of {f.cpus} CPUs, and the script starts work for more",
         min(1.0, stopped / f.duration),
         evidence,
         [*tries, "threads=1", *loaders(f)],
@@ -369,7 +369,7 @@ def float32_copy(f: Facts) -> Suspicion | None:
     copies = section(f.run, "copies")
     if not f.has_gpu or f.share("copy") < 0.05 or "float32" not in str(copies.get("dtype")):
         return None
-    evidence = [copied(f), f"{size(number(copies, 'bytes'))} per step, four bytes for each byte of a pixel"]
+    evidence = [copied(f), f"{size(number(copies, 'bytes'))} per step, four times the bytes of uint8"]
     return Suspicion("Images go to the GPU as float32", f.share("copy") * 0.75, evidence, ["uint8", "device"])
 
 
@@ -437,7 +437,7 @@ def shapes(f: Facts) -> Suspicion | None:
     count = number(f.run, "shapes")
     if count < 4 or f.wait > 0.3:
         return None
-    title = f"Batches have {count:.0f} different shapes, and each one is compiled or searched for anew"
+    title = f"Batches have {count:.0f} different shapes, and each new shape is compiled or tuned again"
     return Suspicion(title, 0.3, [f"{count:.0f} shapes in {number(f.run, 'steps'):.0f} steps"], ["fixed-shapes"])
 
 
@@ -446,7 +446,7 @@ def launch_bound(f: Facts) -> Suspicion | None:
     busy = number(gpu, "busy")
     if not f.has_gpu or not busy or busy > 0.7 or f.wait + f.share("copy") > 0.2:
         return None
-    evidence = [f"a kernel runs {percent(busy)} of the time, though no data are waited for"]
+    evidence = [f"a kernel runs {percent(busy)} of the time, although the script does not wait for data"]
     if kernels := number(gpu, "kernels"):
         evidence.append(f"{kernels:.0f} kernels per step, {times(f.step / kernels)} each")
     title = "The GPU waits for Python to launch its many small kernels"
@@ -475,9 +475,9 @@ def model(f: Facts) -> Suspicion | None:
     if f.wait > 0.1 or (ceiling and f.rate < 0.8 * ceiling):
         return None
     where = "GPU" if f.has_gpu else "CPU"
-    evidence = [f"waiting for data is {percent(f.wait)}"]
+    evidence = [f"waiting for data takes {percent(f.wait)} of the time"]
     if ceiling:
-        evidence.append(f"{f.rate:.0f} samples/s, and {ceiling:.0f} with one batch again and again")
+        evidence.append(f"{f.rate:.0f} samples/s, and {ceiling:.0f} if one batch is repeated")
     tries = ["amp-bf16", "tf32", "channels-last", "compile", "cudnn-benchmark", "fused"] if f.has_gpu else []
     proven = ["amp-bf16", "amp-fp16", "compile", "channels-last", "tf32", "cudnn-benchmark", "fused"]
     tries += [name for name in proven if run_of(f.m, name) and name not in tries]

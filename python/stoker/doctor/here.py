@@ -46,7 +46,7 @@ class Here:
         numbers = record.get("run") or {}
         run = {"name": AS_IS, "kind": "baseline", "status": "ok", "reason": None, **numbers}
         if not numbers.get("steps"):
-            run["status"], run["reason"] = "failed", "no loader that is known was iterated; see stoker.watch()"
+            run["status"], run["reason"] = "failed", "no known loader was used; mark yours: stoker.watch(loader)"
         run.update(self._history.summary(self._begun, time.perf_counter(), os.getpid()))
         extra = section(record, "extra")
         self.document = judge(

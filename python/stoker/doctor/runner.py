@@ -173,7 +173,7 @@ def _result(
         if status == "ended" and code not in (0, None) and not timed_out:
             status, reason = "failed", last_line(stderr)
         elif status == "hangs":
-            reason = f"no batch was asked for within {PATIENCE:.0f} s"
+            reason = f"it requested no batch within {PATIENCE:.0f} s"
         elif not (records[0].get("run") or {}).get("steps"):
             status, reason = "ended", None
     elif timed_out:
@@ -182,5 +182,5 @@ def _result(
         name = f"signal {signal.Signals(-code).name}" if code < 0 else last_line(stderr)
         status, reason = "failed", f"killed by {name}" if code < 0 else name
     else:
-        status, reason = "ended", "it ended without taking a batch from a loader that is known"
+        status, reason = "ended", "it ended without taking a batch from a known loader"
     return Result(status, reason, records, history, seconds, stderr)

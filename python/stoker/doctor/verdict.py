@@ -203,9 +203,9 @@ def healthy_words(m: Measurement) -> str:
         largest = {"compute": "the model", "host": "Python code of the script", "copy": "copies to the device"}
         part = max(largest, key=facts.ms)
         limit = f"; the limit is {largest[part]}" if facts.ms(part) else ""
-        return f"Nothing to gain here: waiting for data is {100 * facts.wait:.1f} % of the time{limit}."
+        return f"Nothing to gain here: waiting for data takes {100 * facts.wait:.1f} % of the time{limit}."
     tried = [run for run in items(m, "runs") if run.get("kind") == "what-if" and run.get("status", "ok") == "ok"]
     best = max((gain_of(m, run) for run in tried if run.get("same_result") is not False), default=0.0)
-    words = f"Waiting for data is {100 * facts.wait:.0f} % of the time, but no change was proved to help"
+    words = f"Waiting for data takes {100 * facts.wait:.0f} % of the time, but no change was proved to help"
     more = f": {counted(len(tried), 'what-if')} ran, and the best gives {gain_text(best)}" if best else ""
     return f"{words}{more}."
