@@ -13,8 +13,8 @@ Range = Sequence[float]
 class ColorJitter(Op):
     """Changes brightness, contrast, saturation and hue by random factors, in random order.
 
-    brightness       a number x: a factor from 1 - x to 1 + x; or (least, most). Also contrast and saturation.
-    hue              a number x, up to 0.5: turned by -x to x; or (least, most)
+    brightness       a number x: a factor from 1 - x to 1 + x; or (min, max). Also contrast and saturation.
+    hue              a number x, up to 0.5: turned by -x to x; or (min, max)
 
     >>> ColorJitter(0.4, 0.4, 0.4, hue=0.1)
     ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1)

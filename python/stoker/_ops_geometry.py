@@ -13,7 +13,7 @@ Range = Sequence[float]
 class RandomRotation(Op):
     """Rotates by a random angle, counterclockwise.
 
-    degrees          a number x: from -x to x; or (least, most)
+    degrees          a number x: from -x to x; or (min, max)
     interpolation    "nearest" (default), "bilinear" or "bicubic"
     expand           True: the result contains the whole rotated image, so its size differs
     center           (x, y) in pixels; None: the middle
@@ -43,10 +43,10 @@ class RandomRotation(Op):
 class RandomAffine(Op):
     """Rotates, moves, scales and shears at random.
 
-    degrees          a number x: from -x to x; or (least, most)
-    translate        (across, down): the largest shifts, as shares of the size
-    scale            (least, most) factor
-    shear            degrees: a number, (least, most), or (least x, most x, least y, most y)
+    degrees          a number x: from -x to x; or (min, max)
+    translate        (horizontal, vertical): the largest shifts, as shares of the size
+    scale            (min, max) factor
+    shear            degrees: a number, (min, max), or (min x, max x, min y, max y)
     interpolation    fill and center: as in RandomRotation
 
     >>> RandomAffine(10, translate=(0.1, 0.1))
@@ -119,8 +119,8 @@ class ElasticTransform(Op):
 class GaussianBlur(Op):
     """Blurs with a random sigma.
 
-    kernel_size      odd: one number or (across, down)
-    sigma            a number, or (least, most)
+    kernel_size      odd: one number or (horizontal, vertical)
+    sigma            a number, or (min, max)
 
     >>> GaussianBlur(23)
     GaussianBlur(23)
@@ -147,7 +147,7 @@ class GaussianNoise(Op):
 class JPEG(Op):
     """Makes the artefacts of a JPEG: as if the image were saved with a random quality and read again.
 
-    quality          1 to 100, or (least, most)
+    quality          1 to 100, or (min, max)
 
     >>> JPEG((20, 90))
     JPEG((20, 90))
@@ -216,7 +216,7 @@ class RandomZoomOut(Op):
     """Puts the image at a random place on a larger canvas, with probability p.
 
     fill             the colour of the canvas: one number or three
-    side_range       (least, most) factor of the size
+    side_range       (min, max) factor of the size
 
     >>> RandomZoomOut(fill=127)
     RandomZoomOut(fill=127)
@@ -229,7 +229,7 @@ class RandomZoomOut(Op):
 class ScaleJitter(Op):
     """Resizes so that the image fits into target_size, times a random factor.
 
-    scale_range      (least, most) factor
+    scale_range      (min, max) factor
     interpolation    and antialias: as in Resize
 
     >>> ScaleJitter((1024, 1024))

@@ -22,7 +22,7 @@ class RandomErasing(Op):
     scale            the range of the area, as a share of the image
     ratio            the range of height / width
     value            a number, or one per channel; "random": normal noise for every pixel; "color": for every channel
-    count            rectangles per image: a number, or (least, most); the area is divided among them
+    count            rectangles per image: a number, or (min, max); the area is divided among them
 
     >>> RandomErasing(0.25, value="random")
     RandomErasing(p=0.25, value=random)

@@ -165,13 +165,13 @@ static int set_jitter(struct reader *r, struct op *o, int i, const struct value 
     return rc;
 }
 
-static const struct arg_type arg_jitter = {"a number of at least 0, (least, most), or None",
+static const struct arg_type arg_jitter = {"a number of at least 0, (min, max), or None",
                                            .high = 1e6,
                                            .counts = ARG_COUNT(1) | ARG_COUNT(2),
                                            .ascending = true,
                                            .none = true,
                                            .set = set_jitter};
-static const struct arg_type arg_jitter_hue = {"a number from 0 to 0.5, (least, most) from -0.5 to 0.5, or None",
+static const struct arg_type arg_jitter_hue = {"a number from 0 to 0.5, (min, max) from -0.5 to 0.5, or None",
                                                .low = -0.5,
                                                .high = 0.5,
                                                .counts = ARG_COUNT(1) | ARG_COUNT(2),
@@ -207,9 +207,9 @@ static int draw_jitter(struct drawing *g, const struct op *o)
 /* ------------------------------------------------------------------ RandomPhotometricDistort, RandomChannelPermutation
  */
 
-static const struct arg_type arg_factors = {"(least, most), at least 0", .high = 1e6, .counts = ARG_COUNT(2),
+static const struct arg_type arg_factors = {"(min, max), at least 0", .high = 1e6, .counts = ARG_COUNT(2),
                                             .ascending = true};
-static const struct arg_type arg_hues = {"(least, most) from -0.5 to 0.5", .low = -0.5, .high = 0.5,
+static const struct arg_type arg_hues = {"(min, max) from -0.5 to 0.5", .low = -0.5, .high = 0.5,
                                          .counts = ARG_COUNT(2), .ascending = true};
 
 static void draw_order(struct drawing *g, struct rng *r, const char *name)

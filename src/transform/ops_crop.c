@@ -158,10 +158,10 @@ static int set_padding(struct reader *r, struct op *o, int i, const struct value
 }
 
 static const struct arg_type arg_padding = {
-    "whole numbers from 0 to 65536: one, (across, down) or (left, top, right, bottom)", .high = OPS_SIDE,
+    "whole numbers from 0 to 65536: one, (horizontal, vertical) or (left, top, right, bottom)", .high = OPS_SIDE,
     .counts = ARG_COUNT(1) | ARG_COUNT(2) | ARG_COUNT(4), .whole = true, .set = set_padding};
 static const struct arg_type arg_padding_or_none = {
-    "whole numbers from 0 to 65536: one, (across, down) or (left, top, right, bottom); or None",
+    "whole numbers from 0 to 65536: one, (horizontal, vertical) or (left, top, right, bottom); or None",
     .high = OPS_SIDE,
     .counts = ARG_COUNT(1) | ARG_COUNT(2) | ARG_COUNT(4),
     .whole = true,
@@ -247,9 +247,9 @@ static int draw_random_crop(struct drawing *g, const struct op *o)
 
 enum { RRC_SIZE, RRC_SCALE, RRC_RATIO };
 
-static const struct arg_type arg_scale = {"(least, most) share of the area, such as (0.08, 1)", .high = 1000,
+static const struct arg_type arg_scale = {"(min, max) share of the area, such as (0.08, 1)", .high = 1000,
                                           .counts = ARG_COUNT(2), .ascending = true};
-static const struct arg_type arg_ratio = {"(least, most) ratio of width to height, such as (3/4, 4/3)", .low = 0.001,
+static const struct arg_type arg_ratio = {"(min, max) ratio of width to height, such as (3/4, 4/3)", .low = 0.001,
                                           .high = 1000, .counts = ARG_COUNT(2), .ascending = true};
 
 /* The central crop whose aspect ratio is nearest to the wanted ones. */

@@ -10,9 +10,9 @@
 enum { P, SCALE, RATIO, VALUE, INPLACE, COUNT };
 enum { PER_PIXEL, PER_CHANNEL }; /* words for VALUE: normal numbers */
 
-static const struct arg_type arg_scale = {"(least, most) share of the area, from 0 to 1", .high = 1,
+static const struct arg_type arg_scale = {"(min, max) share of the area, from 0 to 1", .high = 1,
                                           .counts = ARG_COUNT(2), .ascending = true};
-static const struct arg_type arg_ratio = {"(least, most) ratio of height to width, such as (0.3, 3.3)", .low = 0.001,
+static const struct arg_type arg_ratio = {"(min, max) ratio of height to width, such as (0.3, 3.3)", .low = 0.001,
                                           .high = 1000, .counts = ARG_COUNT(2), .ascending = true};
 static const char *const values[] = {"random", "color"};
 static const struct arg_type arg_value = {"a number, one per channel, random or color", .low = -1e6,     .high = 1e6,
@@ -28,7 +28,7 @@ static int set_count(struct reader *r, struct op *o, int i, const struct value *
     return rc;
 }
 
-static const struct arg_type arg_count = {"a whole number from 1 to 8, or (least, most)",
+static const struct arg_type arg_count = {"a whole number from 1 to 8, or (min, max)",
                                           .low = 1,
                                           .high = 8,
                                           .counts = ARG_COUNT(1) | ARG_COUNT(2),

@@ -21,7 +21,7 @@ static int set_two(struct reader *r, struct op *o, int i, const struct value *v)
 
 enum { BLUR_SIZE, BLUR_SIGMA };
 
-static const char odd_size[] = "an odd number from 1 to 511, or two: (across, down)";
+static const char odd_size[] = "an odd number from 1 to 511, or two: (horizontal, vertical)";
 
 static int set_kernel_size(struct reader *r, struct op *o, int i, const struct value *v)
 {
@@ -35,7 +35,7 @@ static int set_kernel_size(struct reader *r, struct op *o, int i, const struct v
 static const struct arg_type arg_kernel_size = {odd_size,          .low = 1,
                                                 .high = BLUR_MOST, .counts = ARG_COUNT(1) | ARG_COUNT(2),
                                                 .whole = true,     .set = set_kernel_size};
-static const struct arg_type arg_sigma = {"a number above 0, or (least, most)",  .low = 1e-3,       .high = 1e4,
+static const struct arg_type arg_sigma = {"a number above 0, or (min, max)",     .low = 1e-3,       .high = 1e4,
                                           .counts = ARG_COUNT(1) | ARG_COUNT(2), .ascending = true, .set = set_two};
 
 static int draw_blur(struct drawing *g, const struct op *o)
@@ -117,7 +117,7 @@ static int draw_noise(struct drawing *g, const struct op *o)
 
 enum { JPEG_SIDE = 65500 }; /* libjpeg's limit */
 
-static const struct arg_type arg_quality = {"a whole number from 1 to 100, or (least, most)",
+static const struct arg_type arg_quality = {"a whole number from 1 to 100, or (min, max)",
                                             .low = 1,
                                             .high = 100,
                                             .counts = ARG_COUNT(1) | ARG_COUNT(2),

@@ -33,7 +33,7 @@ static int32_t longer(const struct drawing *g)
 
 enum { ZOOM_FILL, ZOOM_SIDES };
 
-static const struct arg_type arg_sides = {"(least, most) factor of the size, from 1 to 1000", .low = 1, .high = 1000,
+static const struct arg_type arg_sides = {"(min, max) factor of the size, from 1 to 1000", .low = 1, .high = 1000,
                                           .counts = ARG_COUNT(2), .ascending = true};
 
 static int draw_zoom_out(struct drawing *g, const struct op *o)
@@ -57,7 +57,7 @@ enum { JITTER_TARGET, JITTER_RANGE };
 
 static const struct arg_type arg_target = {"two whole numbers from 1 to 65536", .low = 1, .high = OPS_SIDE,
                                            .counts = ARG_COUNT(2), .whole = true};
-static const struct arg_type arg_range = {"(least, most) factor, above 0", .low = 1e-6, .high = 1000,
+static const struct arg_type arg_range = {"(min, max) factor, above 0", .low = 1e-6, .high = 1000,
                                           .counts = ARG_COUNT(2), .ascending = true};
 
 /* torchvision divides the second number by the height. */

@@ -24,10 +24,10 @@ static int set_angle(struct reader *r, struct op *o, int i, const struct value *
     const int rc = arg_store(r, o, i, v);
     struct arg *a = &o->arg[i];
     if (rc == STK_OK && a->n == 1 && a->v[0] < 0)
-        return arg_bad(r, v, "a number of degrees that is not negative, or (least, most)");
+        return arg_bad(r, v, "a number of degrees that is not negative, or (min, max)");
     for (int k = 0; k + 1 < a->n; k += 2)
         if (rc == STK_OK && a->v[k] > a->v[k + 1])
-            return arg_bad(r, v, "the least number before the most");
+            return arg_bad(r, v, "the smaller number first");
     if (rc == STK_OK && a->n == 1) {
         a->v[1] = a->v[0];
         a->v[0] = -a->v[0];
@@ -36,25 +36,20 @@ static int set_angle(struct reader *r, struct op *o, int i, const struct value *
     return rc;
 }
 
-static const struct arg_type arg_degrees = {"degrees: one number, or (least, most)", .low = -1e6, .high = 1e6,
+static const struct arg_type arg_degrees = {"degrees: one number, or (min, max)", .low = -1e6, .high = 1e6,
                                             .counts = ARG_COUNT(1) | ARG_COUNT(2), .set = set_angle};
-static const struct arg_type arg_shear = {
-    "degrees: one number, (least, most), (least x, most x, least y, most y), or None",
-    .low = -1e6,
-    .high = 1e6,
-    .counts = ARG_COUNT(1) | ARG_COUNT(2) | ARG_COUNT(4),
-    .none = true,
-    .set = set_angle};
+static const struct arg_type arg_shear = {"degrees: one number, (min, max), (min x, max x, min y, max y), or None",
+                                          .low = -1e6,
+                                          .high = 1e6,
+                                          .counts = ARG_COUNT(1) | ARG_COUNT(2) | ARG_COUNT(4),
+                                          .none = true,
+                                          .set = set_angle};
 static const struct arg_type arg_center = {"(x, y) in pixels, or None", .low = -1e6, .high = 1e6,
                                            .counts = ARG_COUNT(2), .none = true};
-static const struct arg_type arg_translate = {"(across, down) as shares of the size, from 0 to 1, or None", .high = 1,
-                                              .counts = ARG_COUNT(2), .none = true};
-static const struct arg_type arg_factors = {"(least, most), above 0, or None",
-                                            .low = 1e-6,
-                                            .high = 1e6,
-                                            .counts = ARG_COUNT(2),
-                                            .ascending = true,
-                                            .none = true};
+static const struct arg_type arg_translate = {"(horizontal, vertical) as shares of the size, from 0 to 1, or None",
+                                              .high = 1, .counts = ARG_COUNT(2), .none = true};
+static const struct arg_type arg_factors = {"(min, max), above 0, or None", .low = 1e-6,       .high = 1e6,
+                                            .counts = ARG_COUNT(2),         .ascending = true, .none = true};
 static const struct arg_type arg_distortion = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 
 /* ------------------------------------------------------------------ steps */

@@ -153,7 +153,7 @@ def test_images_that_are_too_small(ops, shape, words):
     [
         ("RandomRotation", "needs its argument degrees"),
         ("RandomRotation(-3)", "not negative"),
-        ("RandomRotation((30, 10))", "the least number before the most"),
+        ("RandomRotation((30, 10))", "the smaller number first"),
         ("RandomRotation(30, lanczos)", "nearest, bilinear or bicubic"),
         ("RandomRotation(30, center=5)", "\\(x, y\\) in pixels"),
         ("RandomRotation(30, expand=True)", "can differ in size"),
