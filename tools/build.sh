@@ -16,7 +16,7 @@ shift
 for tool in cc pkg-config meson ninja; do
   command -v $tool >/dev/null || { echo "build: $tool is missing; run: make setup" >&2; exit 1; }
 done
-# A new folder is configured here, one whose meson.build has changed by ninja.
+# Configures a new folder. If meson.build has changed, ninja configures the folder again by itself.
 mkdir -p "$build" || exit 1
 if [ -f "$build/build.ninja" ]; then
   set_up() { ninja -C "$build" build.ninja; }

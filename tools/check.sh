@@ -3,7 +3,7 @@
 #
 # check.sh -- everything that a script can check: formatting, layering, symbols, banned functions, words.
 #
-#     tools/check.sh [BUILD]     prints `file:line: what is wrong`; exits with 1 if anything is
+#     tools/check.sh [BUILD]     prints `file:line: what is wrong`; the exit status is 1 if a check failed
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}

@@ -5,7 +5,7 @@
 #
 #     tools/fuzz.sh [SECONDS [TARGET...]]    60 seconds, all targets
 #
-# New inputs are kept in build-fuzz/found/, crashes, too. A crash ends with 1.
+# New inputs and crashes are kept in build-fuzz/found/. After a crash, the exit status is 1.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
