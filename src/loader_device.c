@@ -320,7 +320,7 @@ void loader_device_stats(struct stk_loader *l, stk_stats *s)
 void loader_device_explain(struct stk_loader *l, struct buf *b)
 {
     const struct loader_device *d = &l->device;
-    buf_printf(b, "device     cuda:%d (%s), %.1f MiB per batch; a batch is copied as soon as it is whole\n",
+    buf_printf(b, "device     cuda:%d (%s), %.1f MiB per batch; a batch is copied as soon as it is complete\n",
                d->cuda->index, d->cuda->name, (double)d->batch_bytes / (1 << 20));
     if (l->image >= 0 && d->bytes && !d->plain)
         buf_printf(b, "           images cross the bus as bytes and become %s %s there\n", dtype_name(l->options.dtype),

@@ -230,11 +230,12 @@ void loader_parcel_explain(const struct stk_loader *l, struct buf *b)
         return;
     }
     const int share = atomic_load_explicit(&d->share, memory_order_relaxed), all = share < SHARES ? share : SHARES;
-    buf_printf(b,
-               "           the device does all after the Huffman codes for %d of %d rows, and these for %d, %s%s; %lld "
-               "images so far\n",
-               all, SHARES, share - all,
-               l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "as device_work=auto chose",
-               share == 0 ? ", because the workers are fast enough" : "",
-               (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
+    buf_printf(
+        b,
+        "           the GPU does everything after the Huffman codes for %d of %d rows, and decodes the codes of %d, "
+        "%s%s; %lld images so far\n",
+        all, SHARES, share - all,
+        l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "as device_work=auto chose",
+        share == 0 ? ", because the workers are fast enough" : "",
+        (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
 }

@@ -301,7 +301,8 @@ static void the_choice_is_explained(void)
     const stk_device_work works[] = {STK_DEVICE_WORK_DEFAULT, STK_DEVICE_WORK_NONE, STK_DEVICE_WORK_IDCT,
                                      STK_DEVICE_WORK_DECODE};
     const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks",
-                                 "for 16 of 16 rows, and these for 0", "for 16 of 16 rows, and these for 16"};
+                                 "for 16 of 16 rows, and decodes the codes of 0",
+                                 "for 16 of 16 rows, and decodes the codes of 16"};
     for (int i = 0; i < 4; i++) {
         char text[8192];
         stk_options o = some_options(crop);
