@@ -457,8 +457,9 @@ const struct command cmd_doctor = {
     .operand = "DATA",
     .summary = "find out what limits a dataset or a training script, and what would help",
     .about =
-        "DATA is a dataset (see `stoker help`). A .py file is a training script, and so is everything after --: the "
-        "Python package examines it; `python3 -m stoker.doctor --help` lists the options for scripts.\n"
+        "DATA is a dataset (see `stoker help`). If it is a .py file, or if a command follows after --, the doctor "
+        "examines a training script instead. This needs the Python package; `python3 -m stoker.doctor --help` lists "
+        "the options for scripts.\n"
         "For a dataset, the doctor reads a subset of it within 20 s: from cold storage, with files in memory, with "
         "fewer and more threads, in draft quality, with caches, and as packs in a temporary folder, which is removed. "
         "These take turns, so that a busy machine slows down all of them alike. The doctor prints what it measured, "

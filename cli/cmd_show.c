@@ -355,7 +355,7 @@ static int run(struct args *a)
     if (args_given(a, "index"))
         return a->draws || a->each ? show_draws(a) : show_one(a);
     if (a->draws || a->each) {
-        out_say("show", "--draws and --each show one sample; say which: --index 17");
+        out_say("show", "--draws and --each show one sample; give its index: --index 17");
         return END_USAGE;
     }
     stk_error e = {.sample = -1};
@@ -385,9 +385,8 @@ static const struct args_option options[] = {
     {"epoch", 0, ARGS_INT64, 0, AT(epoch), 0, INT32_MAX, NULL, "N", "which epoch; with --index, the first of several",
      "0"},
     {"draws", 0, ARGS_INT, 0, AT(draws), 1, SHOW_MAX_DRAWS, NULL, "N",
-     "with --index: show the sample under N draws, op by op, with what was drawn", NULL},
-    {"each", 0, ARGS_ON, 0, AT(each), 0, 0, NULL, NULL, "with --draws: show each op alone, not one after the other",
-     NULL},
+     "with --index: show the sample with N random draws, after each op, with the numbers drawn", NULL},
+    {"each", 0, ARGS_ON, 0, AT(each), 0, 0, NULL, NULL, "with --draws: apply each op to the original image", NULL},
     {0},
 };
 
@@ -399,7 +398,7 @@ static const char *const examples[] = {
     "stoker show train/ -o one.png --index 17 --epoch 3",
     "show sample 17 as it is stored, and as training sees it in epoch 3 and the next five",
     "stoker show train/ -o ops.png --index 17 --draws 8 --ops \"RandomRotation(30) | ColorJitter(0.5, 0.5)\"",
-    "show sample 17 under eight draws, after each of the ops, with the numbers that were drawn",
+    "show sample 17 with eight different random draws, after each of the ops, with the numbers drawn",
     NULL,
 };
 

@@ -15,9 +15,9 @@
 static const char start[] =
     "import importlib.util, runpy, sys\n"
     "if not importlib.util.find_spec('stoker') or not importlib.util.find_spec('stoker.doctor'):\n"
-    "    sys.stderr.write('stoker doctor: ' + sys.executable + ' has no package stoker with a doctor; install it there "
+    "    sys.stderr.write('stoker doctor: ' + sys.executable + ' does not have the Python package stoker; install it "
     "'\n"
-    "                     '(pip install stoker), or set STOKER_PYTHON to a Python that has it\\n')\n"
+    "                     '(see docs/python.md), or set STOKER_PYTHON to a Python that has it\\n')\n"
     "    sys.exit(3)\n"
     "runpy.run_module('stoker.doctor', run_name='__main__', alter_sys=True)\n";
 

@@ -41,7 +41,7 @@ const struct args_option args_common[] = {
     {"dtype", 0, ARGS_WORD, FOR_FORM, AT(o.dtype), 0, 0, dtypes, "TYPE", "float32, float16, bfloat16 or uint8",
      "float32"},
     {"sizes", 0, ARGS_WORD, FOR_FORM, AT(o.sizes), 0, 0, sizes, "HOW",
-     "images of different sizes in a batch: same (an error), pad or list", "same"},
+     "if the images of a batch differ in size: same (report an error), pad or list", "same"},
     {"layout", 0, ARGS_WORD, FOR_FORM, AT(o.layout), 0, 0, layouts, "ORDER", "NCHW or NHWC", "NCHW"},
 
     {"batch-size", 0, ARGS_INT64, FOR_LOADER, AT(o.batch_size), 1, INT32_MAX, NULL, "N",

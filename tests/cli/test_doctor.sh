@@ -108,6 +108,6 @@ says err 'needs Python' "no Python at all"
 printf '#!/bin/sh\nexec /usr/bin/env -i python3 -S -I "$@"\n' >bare && chmod +x bare
 if /usr/bin/env -i python3 -S -I -c '' 2>/dev/null; then
   ends 3 "a Python without the package" env STOKER_PYTHON="$work/bare" "$stoker" doctor train.py
-  says err 'has no package stoker' "a Python without the package"
+  says err 'does not have the Python package stoker' "a Python without the package"
 fi
 finish

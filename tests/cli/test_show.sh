@@ -60,7 +60,7 @@ json out "what was drawn is said" 'all(len(o["drawn"]) == 4 for o in d["ops"]) a
 ends 0 "each op" "$stoker" show photos -o each.png --ops "$ops" --index 17 --draws 3 --each
 says out '^each\.png: sample 17, 2 ops, 3 draws' "each op"
 ends 2 "draws of no sample" "$stoker" show photos -o x.png --draws 3
-says err 'say which: --index 17' "draws of no sample"
+says err 'give its index: --index 17' "draws of no sample"
 ends 2 "draws of views" "$stoker" show photos -o x.png --index 1 --draws 2 --ops 'a: CenterCrop(8) ; b: CenterCrop(9)'
 says err 'draws shows one pipeline' "draws of views"
 ends 0 "the first of several views" "$stoker" show photos -o views.png --ops 'a: CenterCrop(32) ; b*2: CenterCrop(16)'
