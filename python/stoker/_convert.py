@@ -158,7 +158,7 @@ def _is_timm(transform: Any) -> bool:
 # ---------------------------------------------------------------- step by step
 
 
-TENSOR = "torch computes it on tensors with other roundings; before ToImage or ToTensor it would run in C"
+TENSOR = "torch rounds differently on tensors; before ToImage or ToTensor it would run in C"
 FLOAT = "its input has floats; before ToTensor or ToDtype it would run in C"
 LATER = "it follows a step that ends the ops: RandomErasing, or Normalize"
 FILTER = "no op has this interpolation with the same result"
@@ -169,8 +169,8 @@ OTHERS = {
     "TenCrop": "it returns several images; the op TenCrop returns one array with a further dimension",
     "Lambda": "a function of your own",
     "LinearTransformation": "no op multiplies by a matrix",
-    "SetClampingMode": "ops that clamp boxes have no mode",
-    "ToPILImage": "ops have no Pillow images",
+    "SetClampingMode": "the ops that clamp boxes have only one mode",
+    "ToPILImage": "no op converts to Pillow images",
     "UniformTemporalSubsample": "no op takes videos",
 }
 

@@ -85,7 +85,10 @@ class Walk:
     def center_crop(self, t: Any) -> _ops.Op:
         _check(self.size is not None and not t.pad_if_needed, "the size before it is not fixed; put Resize before it")
         beyond = [have - want for have, want in zip(self.size or (), (t.height, t.width), strict=True)]
-        _check(all(n >= 0 and n // 2 == round(n / 2) for n in beyond), "it rounds the place down; CenterCrop to even")
+        _check(
+            all(n >= 0 and n // 2 == round(n / 2) for n in beyond),
+            "it rounds the position of the crop down, but the op CenterCrop rounds to even",
+        )
         self.size, self.to.sized = (t.height, t.width), True
         return _ops.CenterCrop(self.size)
 
@@ -102,7 +105,7 @@ class Walk:
         return _ops_color.RandomGrayscale(float(t.p))
 
     def jitter(self, t: Any) -> _ops.Op:
-        _check(tuple(t.hue) == (0, 0), "OpenCV has 180 hues")
+        _check(tuple(t.hue) == (0, 0), "OpenCV has only 180 hues, so the result would differ")
         return _ops_color.ColorJitter(tuple(t.brightness), tuple(t.contrast), tuple(t.saturation))
 
     def blur(self, t: Any) -> _ops.Op:

@@ -62,7 +62,8 @@ static int parse(const struct source *s, struct reading *r, const char *path, si
     *n = 0;
     while (*n < room && yolo_next(&y, &o, points ? keypoints + *n * points : NULL)) {
         if (source_n_classes(s) > 0 && o.label >= source_n_classes(s))
-            return error_set(e, STK_EDATA, "read", "line %lld of %.200s%.200s: its class %lld is not below %d",
+            return error_set(e, STK_EDATA, "read",
+                             "line %lld of %.200s%.200s: its class is %lld, but there are only %d classes",
                              (long long)y.line, v->labels_at, path, (long long)o.label, source_n_classes(s));
         labels[*n] = o.label;
         memcpy(boxes + 4 * *n, o.box, sizeof o.box);

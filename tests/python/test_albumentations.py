@@ -135,7 +135,7 @@ def test_the_rest_runs_in_python_and_says_why(images):
     assert "no op for CoarseDropout: no op has the same result" in words
     assert next(iter(loader)).image.dtype == np.float32
     for step, why in {
-        A.ColorJitter(p=1): "180 hues",
+        A.ColorJitter(p=1): "only 180 hues",
         A.CenterCrop(9, 9): "the size before it is not fixed",
         A.Resize(9, 9, interpolation=2): "INTER_LINEAR",
         A.Posterize((2, 5)): "no op draws this argument",

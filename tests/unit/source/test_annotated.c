@@ -173,7 +173,7 @@ static void yolo(void)
     CHECK_SAYS(error.text, "line 1 of ");
     source_close(s);
     s = open_fields("yolo:%?set=val", "yolo/data.yaml", NULL);
-    is_bad(s, 0, "its class 2 is not below 2");
+    is_bad(s, 0, "its class is 2, but there are only 2 classes");
     source_close(s);
     refused("yolo:%?set=test", "yolo/data.yaml", "there is no set test; there are train, val");
     temp_file("yolo/data.yaml", "names: [cat, cat]");

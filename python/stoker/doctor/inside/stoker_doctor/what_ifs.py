@@ -277,7 +277,7 @@ def leave_out(loader: Any, name: str) -> None:
         setattr(type(below), name, lambda self, *values, **keywords: unchanged(*values))
         found = True
     if not found:
-        raise NotPossible(f"{name} was not found again")
+        raise NotPossible(f"{name} was not found in this run")
 
 
 STORED = 64  # images
