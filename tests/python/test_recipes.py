@@ -22,7 +22,7 @@ IN_PYTHON = {
     "FiveCrop": (v2.FiveCrop(8), "returns several images"),
     "Lambda": (v2.Lambda(len), "a function of your own"),
     "LinearTransformation": (v2.LinearTransformation(torch.eye(12), torch.zeros(12)), "multiplies by a matrix"),
-    "SetClampingMode": (v2.SetClampingMode("soft"), "no mode"),
+    "SetClampingMode": (v2.SetClampingMode("soft"), "only one mode"),
     "TenCrop": (v2.TenCrop(8), "returns several images"),
     "ToPILImage": (v2.ToPILImage(), "Pillow images"),
     "UniformTemporalSubsample": (v2.UniformTemporalSubsample(2), "videos"),
