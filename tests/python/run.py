@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of the installed package and prints a line a case, as tests/test.h does.
 
-run.py [arguments of pytest]        exit 77: the package or pytest is not there
+run.py [--part K/N] [arguments of pytest]        exit 77: the package or pytest is not there
+
+--part 1/2 runs every second file, so that two processes can share the work.
 """
 
 import sys
@@ -37,8 +39,12 @@ def main() -> int:
 
     report = Report()
     here = Path(__file__).parent
+    arguments, what = sys.argv[1:], [str(here)]
+    if arguments[:1] == ["--part"]:
+        part, parts = map(int, arguments[1].split("/"))
+        arguments, what = arguments[2:], sorted(map(str, here.glob("test_*.py")))[part - 1 :: parts]
     # -rN: pytest's own list of failures would count each of them a second time.
-    code = pytest.main(["-q", "-rN", "-p", "no:cacheprovider", str(here), *sys.argv[1:]], plugins=[report])
+    code = pytest.main(["-q", "-rN", "-p", "no:cacheprovider", *what, *arguments], plugins=[report])
     print()
     for lines in report.lines.values():
         print(*lines, sep="\n")

@@ -80,7 +80,7 @@ def test_bad_annotations_are_bad_samples(tmp_path):
     assert sum(len(batch.image) for batch in loader) == 3
     (sample,) = loader.bad_samples()
     assert f"annotation {bad['id']} of " in sample.reason
-    assert "another size than its image" in sample.reason
+    assert "size of its segmentation differs" in sample.reason
 
 
 def test_captions_and_keypoints(tmp_path):
