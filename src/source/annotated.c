@@ -16,7 +16,19 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/size.h"
+#include "source/query.h"
 #include "source/tree.h"
+
+int annotated_check(const struct names *paths, const char *what, const char *query, const char *const known[],
+                    stk_error *e)
+{
+    const int rc = query_check(query, known, e);
+    if (rc == STK_OK && paths->n != 1)
+        return error_set(e, STK_EUSAGE, "open",
+                         "the pattern matches %d %ss; give each %s as a source of its own, and the sources are joined",
+                         (int)paths->n, what, what);
+    return rc;
+}
 
 int annotated_open(struct source *s, const struct source_options *o, const struct annotated *a, stk_error *e)
 {

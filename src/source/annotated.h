@@ -22,6 +22,9 @@ struct annotated {
     uint64_t began_ns;
 };
 
+/* Checks the query, and that the name stands for one file or folder. what: "file" or "folder". */
+int annotated_check(const struct names *paths, const char *what, const char *query, const char *const known[],
+                    stk_error *e);
 /* Opens the source. Its fields other than the image have columns; files_add_extra() says how they are read. */
 int annotated_open(struct source *s, const struct source_options *o, const struct annotated *a, stk_error *e);
 

@@ -260,14 +260,9 @@ int source_coco_open(struct source *s, const struct source_options *o, const str
                      stk_error *e)
 {
     static const char *const known[] = {"images", "dangling", NULL};
-    int rc = query_check(query, known, e);
+    int rc = annotated_check(paths, "file", query, known, e);
     if (rc != STK_OK)
         return rc;
-    if (paths->n != 1)
-        return error_set(
-            e, STK_EUSAGE, "open",
-            "the pattern matches %d files; give each file as a source of its own, and the sources are joined",
-            (int)paths->n);
     struct coco *c = calloc(1, sizeof *c);
     if (c)
         c->fd = -1;

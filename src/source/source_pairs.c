@@ -280,22 +280,11 @@ static int open_with(struct source *s, const struct source_options *o, const str
     return rc;
 }
 
-static int one_folder(const struct names *paths, stk_error *e)
-{
-    return paths->n == 1 ? STK_OK
-                         : error_set(e, STK_EUSAGE, "open",
-                                     "the pattern matches %d folders; give each folder as a source of its own, and the "
-                                     "sources are joined",
-                                     (int)paths->n);
-}
-
 int source_pairs_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                       stk_error *e)
 {
     static const char *const known[] = {"images", "masks", "set", NULL};
-    int rc = query_check(query, known, e);
-    if (rc == STK_OK)
-        rc = one_folder(paths, e);
+    const int rc = annotated_check(paths, "folder", query, known, e);
     return rc == STK_OK ? open_with(s, o, paths, query, &pairs_naming, e) : rc;
 }
 
@@ -304,9 +293,7 @@ int source_cityscapes_open(struct source *s, const struct source_options *o, con
 {
     static const char *const known[] = {"images", "masks", "set", "target", NULL};
     char target[64] = "labelIds", fine[128], coarse[128];
-    int rc = query_check(query, known, e);
-    if (rc == STK_OK)
-        rc = one_folder(paths, e);
+    const int rc = annotated_check(paths, "folder", query, known, e);
     if (rc != STK_OK)
         return rc;
     query_get(query, "target", target, sizeof target);

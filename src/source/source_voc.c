@@ -418,14 +418,9 @@ int source_voc_open(struct source *s, const struct source_options *o, const stru
                     stk_error *e)
 {
     static const char *const known[] = {"set", "task", NULL};
-    int rc = query_check(query, known, e);
+    int rc = annotated_check(paths, "folder", query, known, e);
     if (rc != STK_OK)
         return rc;
-    if (paths->n != 1)
-        return error_set(
-            e, STK_EUSAGE, "open",
-            "the pattern matches %d folders; give each folder as a source of its own, and the sources are joined",
-            (int)paths->n);
     struct voc_set *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);
