@@ -69,6 +69,7 @@ class Options(c.Structure):
         ("op", c.c_void_p),
         ("dtype", c.c_int),
         ("layout", c.c_int),
+        ("sizes", c.c_int),
         ("fidelity", c.c_int),
         ("no_exif", c.c_int),
         ("max_pixels", c.c_int64),
@@ -101,6 +102,7 @@ class Options(c.Structure):
         ("rank", c.c_int),
         ("world_size", c.c_int),
         ("device", c.c_char_p),
+        ("device_work", c.c_int),
     ]
 
 

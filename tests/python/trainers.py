@@ -6,6 +6,7 @@
 Each rank writes one JSON line for each loader into the folder: the samples of every step, and the loss.
 """
 
+import faulthandler
 import json
 import os
 import sys
@@ -255,5 +256,6 @@ def document():
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(500, exit=True)  # far longer than on any machine: the ranks hang
     import_torchvision()
     globals()[sys.argv[1]]()
