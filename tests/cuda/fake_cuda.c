@@ -8,6 +8,7 @@
  * machine: "devices=2 capability=75 version=12040 memory=1000000 init=100".
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +69,10 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct block *blocks;
 static struct stream *legacy;
 static struct event *destroyed; /* streams may still wait for them, so they are kept */
-static size_t used;
 static pid_t owner;
-static int devices = 1, capability = 75, version = 13000, contexts, events, streams, modules, broken;
-static size_t memory = (size_t)1 << 34;
+static int devices = 1, capability = 75, version = 13000, events, streams, modules;
+static atomic_int contexts, broken; /* read without the lock */
+static size_t memory = (size_t)1 << 34, used;
 static _Thread_local int depth;
 
 #define REQUIRE(x, words)                                                                                              \
