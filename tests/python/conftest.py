@@ -92,14 +92,15 @@ def run_on_two_ranks(what: str, folder: Path) -> dict[tuple[str, int], dict[str,
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     script = str(Path(__file__).with_name("trainers.py"))
-    for attempt in (folder / "1", folder / "2"):
-        attempt.mkdir()
-        done = subprocess.run([*command, script, what, str(attempt)], capture_output=True, text=True, env=environment)
+    for _ in range(2):
+        done = subprocess.run([*command, script, what, str(folder)], capture_output=True, text=True, env=environment)
         if "Timeout (" not in done.stderr:
             break
         warnings.warn(f"the ranks hung: {done.stderr[-4000:]}", stacklevel=2)
+        for file in folder.glob("*.jsonl"):
+            file.unlink()
     assert done.returncode == 0, done.stderr[-4000:]
-    lines = [json.loads(line) for file in attempt.glob("*.jsonl") for line in file.read_text().splitlines()]
+    lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
     return {(line["kind"], line["rank"]): line for line in lines}
 
 
