@@ -86,8 +86,8 @@ def import_torchvision() -> ModuleType:
 def run_on_two_ranks(what: str, folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """What the ranks of trainers.py report, by kind and rank.
 
-    Once, ranks hung for ten minutes at a step that forks torch's own workers beside the threads of gloo and autograd.
-    Ranks that hang print where, and are started once more.
+    Rarely, a child that CPython 3.11 forks for torch's own loader hangs inside os.fork(), because another thread
+    held the lock on the list of threads. Ranks that hang print where, and are started once more.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
