@@ -75,13 +75,15 @@ struct kernels {
     void (*table3)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256]);
     void (*grey3)(uint8_t *dst, const uint8_t *src, int32_t w); /* three equal channels */
     /* Between the grey of a pixel (0) and its colour (1), and beyond, as Pillow's ImageEnhance.Color. */
-    void (*mix)(uint8_t *dst, const uint8_t *src, int32_t w, float factor);
+    void (*mix)(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t w, int32_t rows,
+                float factor);
     /* Adds to the hue, modulo 256, through Pillow's HSV. */
     void (*hue)(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift);
     void (*permute)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3]);
-    /* n bytes between the mean of their neighbourhood (0) and themselves (1), and beyond, as Pillow's
-     * ImageEnhance.Sharpness. Rows above and below are `stride` away, the neighbours left and right `step` bytes. */
-    void (*sharpen)(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor);
+    /* n bytes of every row between the mean of their neighbourhood (0) and themselves (1), and beyond, as Pillow's
+     * ImageEnhance.Sharpness. The neighbours left and right are `step` bytes away. dst is not src. */
+    void (*sharpen)(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t step, size_t n,
+                    int32_t rows, float factor);
     /* Mixtures: sum = weight * src, or sum += weight * src; what is below a whole number is cut off in the end. */
     void (*weigh)(float *sum, const uint8_t *src, size_t n, float weight, bool first);
     void (*settle)(uint8_t *dst, const float *sum, size_t n); /* clipped to 0 and 255 */

@@ -79,7 +79,78 @@ INLINE void blend_run(uint8_t *dst, const uint8_t *from, const uint8_t *to, floa
     }
 }
 
-COLOR_KERNELS(avx2, turn_words)
+COLOR_KERNELS(avx2)
+
+INLINE void grey3_run(struct planes *p)
+{
+    uint8_t grey[RUN];
+    grey_run(grey, p);
+    for (int ch = 0; ch < 3; ch++)
+        memcpy(p->at[ch], grey, RUN);
+}
+
+static void grey3_u8_avx2(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    RUNS(dst, src, w, grey3_run(&p));
+}
+
+/* ------------------------------------------------------------------ hue */
+
+struct rgb {
+    int32_t r, g, b;
+};
+
+/*
+ * The conversions between RGB and HSV use shorter formulas than Pillow's, which give the same for all colours.
+ * With the share t of the middle channel, the hue in sixths of a turn is a + t or a - t. In the sector of the new hue,
+ * one channel is v, one is `low`, and one between them.
+ */
+INLINE struct rgb turn(int32_t r, int32_t g, int32_t b, int32_t shift)
+{
+    const int32_t v = most(r, most(g, b)), bottom = least(r, least(g, b)), range = v - bottom;
+    const int32_t in_red = r == v, in_green = (g == v) & ~in_red, in_blue = 1 - in_red - in_green;
+    const int32_t up = (in_red & (g == bottom)) | (in_green & (b == bottom)) | (in_blue & (r == bottom));
+    /* red: 1 - t, or -1 + t; green: 3 - t, or 1 + t; blue: 5 - t, or 3 + t */
+    const float base = (float)(1 + 2 * in_green + 4 * in_blue - 2 * up);
+    const float t = (float)(2 * v + bottom - r - g - b) / (float)most(range, 1);
+    const float x = base + (float)(2 * up - 1) * t;
+    const int32_t below = (int32_t)(x + 1.0f) < 1; /* x is negative: then it is at least -1, and t is not 1 */
+    const int32_t hue = (int32_t)((x / 6.0f + (float)below) * 255.0f) & -(range != 0);
+    const int32_t s = (int32_t)((float)range / (float)most(v, 1) * 255.0f);
+    const int32_t six = ((hue + shift) & 255) * 6, sector = (six * 257 + 257) >> 16, part = six - 255 * sector;
+    const int32_t odd = sector & 1, share = 255 * (1 - odd) + (2 * odd - 1) * part;
+    const int32_t between = (int32_t)((float)(v * (65025 - s * share)) * (1.0f / 65025.0f) + 0.5f);
+    const int32_t plain = v * (255 - s) + 128, low = (plain + (plain >> 8)) >> 8;
+    /* Bit i of a constant: whether the channel is v, or low, in sector i. */
+    return (struct rgb){
+        between + ((v - between) & -(0x61 >> sector & 1)) + ((low - between) & -(0x0c >> sector & 1)),
+        between + ((v - between) & -(0x06 >> sector & 1)) + ((low - between) & -(0x30 >> sector & 1)),
+        between + ((v - between) & -(0x18 >> sector & 1)) + ((low - between) & -(0x43 >> sector & 1)),
+    };
+}
+
+/* In words first, because compilers do not vectorise loops with both bytes and floats. */
+INLINE void turn_run(struct planes *p, int32_t shift)
+{
+    int32_t at[3][RUN];
+    for (int ch = 0; ch < 3; ch++)
+        for (int i = 0; i < RUN; i++)
+            at[ch][i] = p->at[ch][i];
+    for (int i = 0; i < RUN; i++) {
+        const struct rgb c = turn(at[0][i], at[1][i], at[2][i], shift);
+        at[0][i] = c.r;
+        at[1][i] = c.g;
+        at[2][i] = c.b;
+    }
+    for (int ch = 0; ch < 3; ch++)
+        for (int i = 0; i < RUN; i++)
+            p->at[ch][i] = (uint8_t)at[ch][i];
+}
+
+static void hue_u8_avx2(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
+{
+    RUNS(dst, src, w, turn_run(&p, shift));
+}
 
 /* ------------------------------------------------------------------ tables and ranges */
 
@@ -123,6 +194,8 @@ static void range_u8_avx2(struct kernel_range *r, const uint8_t *src, size_t n)
 void kernels_avx2_color(struct kernels *k)
 {
     kernels_avx2_points(k);
+    k->grey3 = grey3_u8_avx2;
+    k->hue = hue_u8_avx2;
     k->table1 = table1_u8_avx2;
     k->range = range_u8_avx2;
 }

@@ -38,13 +38,15 @@ static uint8_t blend(int from, int to, float alpha)
     return (uint8_t)(v <= 0.0f ? 0.0f : v >= 255.0f ? 255.0f : v);
 }
 
-static void mix_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, float factor)
+static void mix_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t w, int32_t rows,
+                     float factor)
 {
-    for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
-        const uint8_t grey = grey_of(src);
-        for (int ch = 0; ch < 3; ch++)
-            dst[ch] = blend(grey, src[ch], factor);
-    }
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
+        for (size_t i = 0; i < 3 * (size_t)w; i += 3) {
+            const uint8_t grey = grey_of(src + i);
+            for (size_t ch = 0; ch < 3; ch++)
+                dst[i + ch] = blend(grey, src[i + ch], factor);
+        }
 }
 
 static void permute_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3])
@@ -108,14 +110,16 @@ static void hue_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
 
 /* The weights are 5/13 for the byte and 1/13 for each of its eight neighbours. Pillow's floats round like these
  * integers, because a sum is never nearer than 1/26 to a half. */
-static void sharpen_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor)
+static void sharpen_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t step, size_t n,
+                         int32_t rows, float factor)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *up = src + i - stride, *at = src + i, *down = src + i + stride;
-        const int sum = up[0] + up[step] + *(up - step) + at[step] + *(at - step) + down[0] + down[step] +
-                        *(down - step) + 5 * at[0];
-        dst[i] = blend((2 * sum + 13) / 26, at[0], factor);
-    }
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
+        for (size_t i = 0; i < n; i++) {
+            const uint8_t *up = src + i - src_stride, *at = src + i, *down = src + i + src_stride;
+            const int sum = up[0] + up[step] + *(up - step) + at[step] + *(at - step) + down[0] + down[step] +
+                            *(down - step) + 5 * at[0];
+            dst[i] = blend((2 * sum + 13) / 26, at[0], factor);
+        }
 }
 
 static void weigh_u8_c(float *sum, const uint8_t *src, size_t n, float weight, bool first)

@@ -7,20 +7,18 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Three times i, for the first bytes of pixels. */
-static const uint8_t triple[64] = {0,   3,   6,   9,   12,  15,  18,  21,  24,  27,  30,  33,  36,  39,  42,  45,
-                                   48,  51,  54,  57,  60,  63,  66,  69,  72,  75,  78,  81,  84,  87,  90,  93,
-                                   96,  99,  102, 105, 108, 111, 114, 117, 120, 123, 126, 129, 132, 135, 138, 141,
-                                   144, 147, 150, 153, 156, 159, 162, 165, 168, 171, 174, 177, 180, 183, 186, 189};
-/* A third of i, for the pixels of bytes. */
-static const uint8_t third[192] = {
-    0,  0,  0,  1,  1,  1,  2,  2,  2,  3,  3,  3,  4,  4,  4,  5,  5,  5,  6,  6,  6,  7,  7,  7,  8,  8,  8,  9,
-    9,  9,  10, 10, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15, 16, 16, 16, 17, 17, 17, 18, 18,
-    18, 19, 19, 19, 20, 20, 20, 21, 21, 21, 22, 22, 22, 23, 23, 23, 24, 24, 24, 25, 25, 25, 26, 26, 26, 27, 27, 27,
-    28, 28, 28, 29, 29, 29, 30, 30, 30, 31, 31, 31, 32, 32, 32, 33, 33, 33, 34, 34, 34, 35, 35, 35, 36, 36, 36, 37,
-    37, 37, 38, 38, 38, 39, 39, 39, 40, 40, 40, 41, 41, 41, 42, 42, 42, 43, 43, 43, 44, 44, 44, 45, 45, 45, 46, 46,
-    46, 47, 47, 47, 48, 48, 48, 49, 49, 49, 50, 50, 50, 51, 51, 51, 52, 52, 52, 53, 53, 53, 54, 54, 54, 55, 55, 55,
-    56, 56, 56, 57, 57, 57, 58, 58, 58, 59, 59, 59, 60, 60, 60, 61, 61, 61, 62, 62, 62, 63, 63, 63};
+/* Tables: of(i) for i on. */
+#define TABLE4(of, i)  of(i), of((i) + 1), of((i) + 2), of((i) + 3)
+#define TABLE16(of, i) TABLE4(of, i), TABLE4(of, (i) + 4), TABLE4(of, (i) + 8), TABLE4(of, (i) + 12)
+#define TABLE64(of, i) TABLE16(of, i), TABLE16(of, (i) + 16), TABLE16(of, (i) + 32), TABLE16(of, (i) + 48)
+#define TABLE256(of)   TABLE64(of, 0), TABLE64(of, 64), TABLE64(of, 128), TABLE64(of, 192)
+
+/* The first bytes of pixels. */
+#define TRIPLE(i) 3 * (i)
+static const uint8_t triple[64] = {TABLE64(TRIPLE, 0)};
+/* The pixels of bytes. */
+#define THIRD(i) (i) / 3
+static const uint8_t third[192] = {TABLE64(THIRD, 0), TABLE64(THIRD, 64), TABLE64(THIRD, 128)};
 
 /* Bit i is set if byte i of a run that starts with channel `first` belongs to channel 0. */
 INLINE __mmask64 channel0(int first)
@@ -69,7 +67,7 @@ INLINE void blend_run(uint8_t *dst, const uint8_t *from, const uint8_t *to, floa
     }
 }
 
-COLOR_KERNELS(vbmi, turn_bytes)
+COLOR_KERNELS(vbmi)
 
 struct table {
     __m512i t[4];
@@ -112,36 +110,43 @@ static void table3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, const ui
 
 /* ------------------------------------------------------------------ greys */
 
-/* The greys of 16 pixels. The weight of green, 38470, takes two 16-bit numbers: 19235 each. */
-INLINE __m128i grey16(const uint8_t *src)
+/*
+ * The greys of 16 pixels, in the second byte of words. The weights of red, green, blue and green again, of which green
+ * has half each, are 19595, 19235, 7471 and 19235; each is 256 times a signed byte and another signed byte.
+ */
+INLINE __m512i grey16(const uint8_t *src)
 {
-    const __m512i step = _mm512_set_epi32(45, 42, 39, 36, 33, 30, 27, 24, 21, 18, 15, 12, 9, 6, 3, 0);
-    const __m512i places = _mm512_or_si512(step, _mm512_slli_epi32(step, 16)); /* of words */
-    const __m512i v = _mm512_maskz_loadu_epi8((__mmask64)0xffffffffffff, src);
-    const __mmask64 low = 0x5555555555555555;
-    const __m512i rg = _mm512_maskz_permutexvar_epi8(low, _mm512_add_epi32(places, _mm512_set1_epi32(1 << 16)), v);
-    const __m512i gb = _mm512_maskz_permutexvar_epi8(low, _mm512_add_epi32(places, _mm512_set1_epi32(2 << 16 | 1)), v);
-    const __m512i a = _mm512_madd_epi16(rg, _mm512_set1_epi32(19235 << 16 | 19595));
-    const __m512i b = _mm512_madd_epi16(gb, _mm512_set1_epi32(7471 << 16 | 19235));
-    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_set1_epi32(0x8000));
-    return _mm512_cvtepi32_epi8(_mm512_srli_epi32(sum, 16));
+    const __m512i pixels = _mm512_setr_epi32(0x01020100, 0x04050403, 0x07080706, 0x0a0b0a09, 0x0d0e0d0c, 0x1011100f,
+                                             0x13141312, 0x16171615, 0x191a1918, 0x1c1d1c1b, 0x1f201f1e, 0x22232221,
+                                             0x25262524, 0x28292827, 0x2b2c2b2a, 0x2e2f2e2d);
+    const __m512i high = _mm512_set1_epi32(75 << 24 | 29 << 16 | 75 << 8 | 77);
+    const __m512i low = _mm512_set1_epi32(35 << 24 | 47 << 16 | 35 << 8 | (-117 & 255));
+    const __m512i v = _mm512_permutexvar_epi8(pixels, _mm512_loadu_si512(src));
+    const __m512i rest = _mm512_srai_epi32(_mm512_dpbusd_epi32(_mm512_set1_epi32(0x8000), v, low), 8);
+    return _mm512_dpbusd_epi32(rest, v, high);
 }
+
+/* The second bytes of 32 words in two vectors; the rest of the table does not matter. */
+#define SECOND(i) 4 * (i) + 1
+static const uint8_t second[64] = {TABLE64(SECOND, 0)};
 
 INLINE __m512i grey64(const uint8_t *src)
 {
-    const __m256i low = _mm256_set_m128i(grey16(src + 48), grey16(src));
-    const __m256i high = _mm256_set_m128i(grey16(src + 144), grey16(src + 96));
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    const __m512i at = _mm512_loadu_si512(second);
+    const __m512i low = _mm512_permutex2var_epi8(grey16(src), at, grey16(src + 48));
+    const __m512i high = _mm512_permutex2var_epi8(grey16(src + 96), at, grey16(src + 144));
+    return _mm512_inserti64x4(low, _mm512_castsi512_si256(high), 1);
 }
 
+/* The last run goes through a buffer. */
 static void grey_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
 {
-    for (; w >= 16; w -= 16, src += 48, dst += 16)
-        _mm_storeu_si128((__m128i *)(void *)dst, grey16(src));
+    for (; w >= RUN; w -= RUN, src += 3 * RUN, dst += RUN)
+        _mm512_storeu_si512(dst, grey64(src));
     if (w > 0) {
-        uint8_t rest[48] = {0};
+        uint8_t rest[3 * RUN + IMAGE_SLACK] = {0};
         memcpy(rest, src, 3 * (size_t)w);
-        _mm_mask_storeu_epi8(dst, (__mmask16)((1u << w) - 1), grey16(rest));
+        _mm512_mask_storeu_epi8(dst, ((__mmask64)1 << w) - 1, grey64(rest));
     }
 }
 
@@ -210,54 +215,238 @@ INLINE void grey64x3(uint8_t *dst, const uint8_t *src)
 /* Calls body(to, from) for runs of 64 pixels; the last run goes through a buffer. */
 #define WHOLE_RUNS(dst, src, w, body)                                                                                  \
     do {                                                                                                               \
-        uint8_t rest[3 * RUN];                                                                                         \
         for (; w >= RUN; w -= RUN, src += 3 * RUN, dst += 3 * RUN)                                                     \
             body(dst, src);                                                                                            \
         if (w > 0) {                                                                                                   \
-            memset(rest, 0, sizeof rest);                                                                              \
+            uint8_t rest[3 * RUN + IMAGE_SLACK] = {0};                                                                 \
             memcpy(rest, src, 3 * (size_t)w);                                                                          \
             body(rest, rest);                                                                                          \
             memcpy(dst, rest, 3 * (size_t)w);                                                                          \
         }                                                                                                              \
     } while (0)
 
-static void grey3_fast_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
+static void grey3_u8_fast(uint8_t *dst, const uint8_t *src, int32_t w)
 {
     WHOLE_RUNS(dst, src, w, grey64x3);
 }
 
-static void mix_fast_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, float factor)
+static void mix_u8_fast(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t w, int32_t rows,
+                        float factor)
 {
     struct steps s;
     if (w < RUN || !steps_init(&s, factor)) {
-        mix_u8_vbmi(dst, src, w, factor);
+        mix_u8_vbmi(dst, dst_stride, src, src_stride, w, rows, factor);
         return;
     }
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride) {
+        const uint8_t *from = src;
+        uint8_t *to = dst;
+        int32_t n = w;
 #define MIX(to, from) mix64(&s, to, from)
-    WHOLE_RUNS(dst, src, w, MIX);
+        WHOLE_RUNS(to, from, n, MIX);
 #undef MIX
+    }
 }
 
-static void sharpen_fast_vbmi(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor)
+/* ------------------------------------------------------------------ sharpening */
+
+/* 64 bytes as numbers of 16 bits, in the order of unpacking. */
+struct wide {
+    __m512i low, high;
+};
+
+INLINE struct wide widened(__m512i v)
+{
+    return (struct wide){_mm512_unpacklo_epi8(v, _mm512_setzero_si512()),
+                         _mm512_unpackhi_epi8(v, _mm512_setzero_si512())};
+}
+
+INLINE struct wide sum_of(struct wide a, struct wide b)
+{
+    return (struct wide){_mm512_add_epi16(a.low, b.low), _mm512_add_epi16(a.high, b.high)};
+}
+
+/* Bytes with their neighbours to the left and right. */
+INLINE struct wide three_of(const uint8_t *p, size_t step)
+{
+    const __m512i ones = _mm512_set1_epi8(1), left = _mm512_loadu_si512(p - step), right = _mm512_loadu_si512(p + step);
+    const struct wide beside = {_mm512_maddubs_epi16(_mm512_unpacklo_epi8(left, right), ones),
+                                _mm512_maddubs_epi16(_mm512_unpackhi_epi8(left, right), ones)};
+    return sum_of(beside, widened(_mm512_loadu_si512(p)));
+}
+
+/* (2 * sum + 13) / 26, where sum has four times more of the byte itself; up to 13 * 255. */
+INLINE __m512i thirteenth(__m512i nine, __m512i self)
+{
+    const __m512i sum = _mm512_add_epi16(_mm512_add_epi16(nine, _mm512_slli_epi16(self, 2)), _mm512_set1_epi16(6));
+    return _mm512_srli_epi16(_mm512_mulhi_epu16(sum, _mm512_set1_epi16((short)40330)), 3);
+}
+
+/* 64 columns, from the top down. */
+INLINE void sharpen64(const struct steps *s, uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride,
+                      size_t step, int32_t rows)
+{
+    struct wide above = three_of(src - src_stride, step), at = three_of(src, step);
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride) {
+        const struct wide below = three_of(src + src_stride, step), nine = sum_of(sum_of(above, at), below);
+        const __m512i v = _mm512_loadu_si512(src);
+        const struct wide self = widened(v);
+        const __m512i smooth = _mm512_packus_epi16(thirteenth(nine.low, self.low), thirteenth(nine.high, self.high));
+        _mm512_storeu_si512(dst, blend64(s, smooth, v));
+        above = at;
+        at = below;
+    }
+}
+
+static void sharpen_u8_fast(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t step,
+                            size_t n, int32_t rows, float factor)
 {
     struct steps s;
-    if (n >= 3 * RUN && steps_init(&s, factor)) {
-        _Alignas(64) uint8_t smooth[RUN];
-        for (; n >= RUN; n -= RUN, src += RUN, dst += RUN) {
-            smooth_run(smooth, src - stride, src, src + stride, step);
-            _mm512_storeu_si512(dst, blend64(&s, _mm512_load_si512(smooth), _mm512_loadu_si512(src)));
-        }
+    if (n < RUN || !steps_init(&s, factor)) {
+        sharpen_u8_vbmi(dst, dst_stride, src, src_stride, step, n, rows, factor);
+        return;
     }
-    sharpen_u8_vbmi(dst, src, stride, step, n, factor);
+    for (size_t i = 0; i < n - RUN; i += RUN)
+        sharpen64(&s, dst + i, dst_stride, src + i, src_stride, step, rows);
+    sharpen64(&s, dst + n - RUN, dst_stride, src + n - RUN, src_stride, step, rows);
+}
+
+/* ------------------------------------------------------------------ hue */
+
+/*
+ * Pillow's floats, in whole numbers. v is the largest of the three, `range` the largest minus the smallest, and `num`
+ * the largest minus the one between. Then saturation is 255 * range / v, and hue is `middle` of two sextants plus or
+ * minus (85 * num + range) / (2 * range). Where this division has no rest, some of Pillow's hues are one less, because
+ * its floats round down. A quotient is estimated from a reciprocal, at most one too small.
+ */
+#define RECIPROCAL(i) ((i) < 2 ? 65535 : 65536 / ((i) + ((i) == 0)))
+#define LOW_BYTE(i)   RECIPROCAL(i) & 255
+#define HIGH_BYTE(i)  RECIPROCAL(i) >> 8
+#define LESS(i)       ((i) < 64 ? 0xfffffffeu : (i) < 128 ? 0x11111000000u : (i) < 192 ? 0x23232222222aaaaau : 0x22222u)
+#define ONE_LESS(i)   LESS(i) >> (i) % 64 & 1
+/* The sextant of a hue, from 0 to 6, and the share of the color that is left where it ends. */
+#define SEXTANT(i) (6 * (i) / 255)
+#define PART(i)    (6 * (i)-255 * SEXTANT(i))
+#define SHARE(i)   (SEXTANT(i) % 2 ? PART(i) : 255 - PART(i))
+/* Which channel is v in a sextant (1, 2, 4 for red, green, blue), and which is the smallest (8, 16, 32). */
+#define LARGE(s)  ((s) == 1 || (s) == 2 ? 2 : (s) == 3 || (s) == 4 ? 4 : 1)
+#define SMALL(s)  ((s) == 2 || (s) == 3 ? 8 : (s) == 4 || (s) == 5 ? 16 : 32)
+#define PLACES(i) (LARGE(SEXTANT(i)) | SMALL(SEXTANT(i)))
+
+static const uint8_t reciprocal_low[256] = {TABLE256(LOW_BYTE)}, reciprocal_high[256] = {TABLE256(HIGH_BYTE)};
+static const uint8_t one_less[256] = {TABLE256(ONE_LESS)};
+static const uint8_t shares[256] = {TABLE256(SHARE)}, places[256] = {TABLE256(PLACES)};
+
+INLINE struct wide reciprocals(__m512i v)
+{
+    const struct table low = load_table(reciprocal_low), high = load_table(reciprocal_high);
+    const __m512i a = look_up(&low, v), b = look_up(&high, v);
+    return (struct wide){_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)};
+}
+
+/* n / d from an estimate; *rest: what the division leaves. */
+INLINE __m512i quotient(__m512i n, __m512i d, __m512i estimate, __m512i *rest)
+{
+    const __m512i left = _mm512_sub_epi16(n, _mm512_mullo_epi16(estimate, d));
+    const __mmask32 more = _mm512_cmpge_epu16_mask(left, d);
+    *rest = _mm512_mask_sub_epi16(left, more, left, d);
+    return _mm512_mask_add_epi16(estimate, more, estimate, _mm512_set1_epi16(1));
+}
+
+INLINE __m512i saturation32(__m512i range, __m512i v, __m512i reciprocal)
+{
+    const __m512i n = _mm512_sub_epi16(_mm512_slli_epi16(range, 8), range);
+    __m512i rest;
+    return quotient(n, v, _mm512_mulhi_epu16(n, reciprocal), &rest);
+}
+
+INLINE __m512i from_middle32(__m512i num, __m512i range, __m512i reciprocal, __m512i *rest)
+{
+    const __m512i n = _mm512_add_epi16(_mm512_mullo_epi16(num, _mm512_set1_epi16(85)), range);
+    const __m512i estimate = _mm512_srli_epi16(_mm512_mulhi_epu16(n, reciprocal), 1);
+    return quotient(n, _mm512_slli_epi16(range, 1), estimate, rest);
+}
+
+INLINE __m512i hue64(__m512i r, __m512i g, __m512i b, __m512i v, __m512i least)
+{
+    const __mmask64 red = _mm512_cmpeq_epi8_mask(r, v), green = ~red & _mm512_cmpeq_epi8_mask(g, v);
+    const __mmask64 blue = ~(red | green), no_blue = _mm512_cmpeq_epi8_mask(b, least);
+    const __mmask64 up = ((no_blue ^ red) & ~blue) | (blue & _mm512_cmpeq_epi8_mask(r, least));
+    const __m512i range = _mm512_sub_epi8(v, least);
+    const __m512i ends = _mm512_sub_epi8(_mm512_sub_epi8(_mm512_add_epi8(_mm512_add_epi8(v, v), least), r), g);
+    const struct wide num = widened(_mm512_sub_epi8(ends, b)), wide = widened(range), by = reciprocals(range);
+    __m512i rest_low, rest_high;
+    const __m512i low = from_middle32(num.low, wide.low, by.low, &rest_low);
+    const __m512i high = from_middle32(num.high, wide.high, by.high, &rest_high);
+    const __m512i far = _mm512_packus_epi16(low, high), rest = _mm512_packus_epi16(rest_low, rest_high);
+    const __mmask64 even = _mm512_testn_epi8_mask(rest, rest);
+    __m512i hue = _mm512_set1_epi8((char)212);
+    hue = _mm512_mask_mov_epi8(hue, (red & ~up) | (green & up), _mm512_set1_epi8(42));
+    hue = _mm512_mask_mov_epi8(hue, (green & ~up) | (blue & up), _mm512_set1_epi8(127));
+    hue = _mm512_mask_sub_epi8(_mm512_add_epi8(hue, far), ~up, hue, far);
+    hue = _mm512_mask_add_epi8(hue, even & ~up, hue, _mm512_set1_epi8(1));
+    const struct table less = load_table(one_less);
+    return _mm512_mask_sub_epi8(hue, even, hue, look_up(&less, hue));
+}
+
+/* v * (65025 - s * share) / 65025, rounded. A product of 24 bits takes two of 16 bits. */
+INLINE __m512i between16(__m512i v, __m512i part)
+{
+    const __m512 x = _mm512_cvtepi32_ps(_mm512_madd_epi16(v, part));
+    return _mm512_cvttps_epi32(_mm512_fmadd_ps(x, _mm512_set1_ps(1.0f / 65025.0f), _mm512_set1_ps(0.5f)));
+}
+
+INLINE __m512i between32(__m512i v, __m512i s, __m512i share)
+{
+    const __m512i part = _mm512_sub_epi16(_mm512_set1_epi16((short)(65025 - 32768)), _mm512_mullo_epi16(s, share));
+    const __m512i half = _mm512_slli_epi16(v, 7), unit = _mm512_set1_epi16(256);
+    return _mm512_packs_epi32(between16(_mm512_unpacklo_epi16(v, half), _mm512_unpacklo_epi16(part, unit)),
+                              between16(_mm512_unpackhi_epi16(v, half), _mm512_unpackhi_epi16(part, unit)));
+}
+
+/* v * (255 - s) / 255, rounded. */
+INLINE __m512i small32(__m512i v, __m512i s)
+{
+    const __m512i left = _mm512_sub_epi16(_mm512_set1_epi16(255), s);
+    const __m512i n = _mm512_add_epi16(_mm512_mullo_epi16(v, left), _mm512_set1_epi16(128));
+    return _mm512_srli_epi16(_mm512_add_epi16(n, _mm512_srli_epi16(n, 8)), 8);
+}
+
+INLINE void turn_run(struct planes *p, uint8_t shift)
+{
+    const __m512i r = _mm512_loadu_si512(p->at[0]), g = _mm512_loadu_si512(p->at[1]), b = _mm512_loadu_si512(p->at[2]);
+    const __m512i v = _mm512_max_epu8(r, _mm512_max_epu8(g, b)), least = _mm512_min_epu8(r, _mm512_min_epu8(g, b));
+    const __m512i hue = _mm512_add_epi8(hue64(r, g, b, v, least), _mm512_set1_epi8((char)shift));
+    const struct table share_of = load_table(shares), places_of = load_table(places);
+    const __m512i at = look_up(&places_of, hue);
+    const struct wide share = widened(look_up(&share_of, hue)), top = widened(v), by = reciprocals(v);
+    const struct wide range = widened(_mm512_sub_epi8(v, least));
+    const __m512i s_low = saturation32(range.low, top.low, by.low),
+                  s_high = saturation32(range.high, top.high, by.high);
+    const __m512i small = _mm512_packus_epi16(small32(top.low, s_low), small32(top.high, s_high));
+    const __m512i between =
+        _mm512_packus_epi16(between32(top.low, s_low, share.low), between32(top.high, s_high, share.high));
+    for (int ch = 0; ch < 3; ch++) {
+        const __mmask64 large = _mm512_test_epi8_mask(at, _mm512_set1_epi8((char)(1 << ch)));
+        const __mmask64 little = _mm512_test_epi8_mask(at, _mm512_set1_epi8((char)(8 << ch)));
+        const __m512i color = _mm512_mask_mov_epi8(between, large, v);
+        _mm512_storeu_si512(p->at[ch], _mm512_mask_mov_epi8(color, little, small));
+    }
+}
+
+static void hue_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
+{
+    RUNS(dst, src, w, turn_run(&p, shift));
 }
 
 void kernels_vbmi_color(struct kernels *k)
 {
     kernels_vbmi_points(k);
     k->grey = grey_u8_vbmi;
-    k->grey3 = grey3_fast_vbmi;
-    k->mix = mix_fast_vbmi;
-    k->sharpen = sharpen_fast_vbmi;
+    k->grey3 = grey3_u8_fast;
+    k->mix = mix_u8_fast;
+    k->sharpen = sharpen_u8_fast;
+    k->hue = hue_u8_vbmi;
     k->table1 = table1_u8_vbmi;
     k->table3 = table3_u8_vbmi;
 }

@@ -153,12 +153,6 @@ static void stage_begin(struct run *r, struct stage *st, const struct image *in)
         gather_init(r->gather, st->gathers);
 }
 
-static void do_point(const struct kernels *k, const struct point *p, const struct image *dst, const struct image *src)
-{
-    for (int32_t y = 0; y < dst->h; y++)
-        point_line(k, p, image_line(dst, y), image_line(src, y), src->w);
-}
-
 /* Makes lines of a stage that is not the tail. */
 static void head_lines(struct run *r, struct stage *st, int32_t y, int32_t n)
 {
@@ -170,7 +164,7 @@ static void head_lines(struct run *r, struct stage *st, int32_t y, int32_t n)
     else
         in = lines_of(&st->in, y, n);
     for (int i = 0; i < st->points.n; i++) {
-        do_point(k, &st->points.p[i], &out, &in);
+        point_lines(k, &st->points.p[i], &out, &in);
         in = out;
     }
     if (st->gathers != GATHERS_NONE)
@@ -191,52 +185,67 @@ static struct image do_heads(struct run *r, const struct image *in)
     return now;
 }
 
-/* Returns lines y to y + n as they are to be stored, in one of the two buffers or, unchanged, in the image. */
-static struct image do_lines(struct run *r, const struct image *in, int32_t y, int32_t n)
+/* Where the lines of the tail go: two buffers in turn, and from the last of `left` operations to the row, if its lines
+ * are bytes of interleaved channels. */
+struct targets {
+    struct image buffers[2], row; /* row.px: NULL if lines need another form */
+    int left, spare;
+};
+
+static struct image next_target(struct targets *t, int32_t channels)
+{
+    struct image to = t->left-- == 1 && t->row.px ? t->row : t->buffers[t->spare];
+    t->spare ^= 1;
+    to.channels = channels;
+    return to;
+}
+
+/* Returns lines y to y + n as they are to be stored: in a buffer, in the row or, unchanged, in the image. */
+static struct image do_lines(struct run *r, const struct image *in, int32_t y, int32_t n, struct image row)
 {
     const struct kernels *k = &r->p->kernels;
     struct stage *st = r->n > 0 ? &r->stages[r->n - 1] : NULL;
-    const struct image buffers[2] = {lines_of(&r->lines[0], 0, n), lines_of(&r->lines[1], 0, n)};
-    struct image now = buffers[1];
-    int spare = 0;
-    if (st && st->s) {
-        now.channels = st->s->channels;
+    const bool step = st && st->s;
+    struct targets t = {.buffers = {lines_of(&r->lines[0], 0, n), lines_of(&r->lines[1], 0, n)},
+                        .row = row,
+                        .left = step + (st ? st->points.n : 0) + r->mirror};
+    struct image now;
+    if (step) {
+        now = next_target(&t, st->s->channels);
         step_functions[st->s->kind].lines(k, st, y, n, now.px, now.stride);
     } else {
         now = lines_of(in, y, n);
     }
     for (int i = 0; st && i < st->points.n; i++) {
-        struct image next = buffers[spare];
-        next.channels = st->points.p[i].s->channels;
-        do_point(k, &st->points.p[i], &next, &now);
+        const struct image next = next_target(&t, st->points.p[i].s->channels);
+        point_lines(k, &st->points.p[i], &next, &now);
         now = next;
-        spare ^= 1;
     }
     if (!r->mirror)
         return now;
-    struct image next = buffers[spare];
-    next.channels = now.channels;
+    const struct image next = next_target(&t, now.channels);
     for (int32_t l = 0; l < n; l++)
         kernels_mirror(k, image_line(&next, l), image_line(&now, l), next.w, next.channels);
     return next;
 }
 
-/* Writes a line of the row, or of the image of the head. */
-static void put_line(const struct run *r, store_fn *store, uint8_t *row, int32_t y, const uint8_t *line)
+/* The lines of the row, or of the image of the head, if they are bytes of interleaved channels. */
+static struct image row_lines(const struct run *r, uint8_t *row)
 {
     const struct plan *p = r->p;
     const struct job *j = r->j;
-    const size_t bytes = (size_t)j->w * (size_t)j->channels;
-    if (j->plain)
-        memcpy(row + (size_t)y * bytes, line, bytes);
-    else
-        store(row + (size_t)y * plan_pitch(p, j->w), (size_t)j->w * (size_t)j->h, line, j->w, &p->levels);
+    const bool bytes = j->plain || (p->element == 1 && (p->layout == STK_NHWC || p->ops.channels == 1));
+    const size_t stride = (size_t)j->w * (size_t)j->channels;
+    return (struct image){.px = bytes ? row : NULL, .stride = stride, .w = j->w, .h = j->h, .channels = j->channels};
 }
 
 static void do_tail(struct run *r, const struct image *in, uint8_t *row)
 {
     const struct plan *p = r->p;
-    const int32_t h = r->j->h;
+    const int32_t w = r->j->w, h = r->j->h;
+    const bool flip = r->j->flip_y;
+    const struct image to = row_lines(r, row);
+    const size_t plane = (size_t)w * (size_t)h, pitch = to.px ? to.stride : plan_pitch(p, w);
     store_fn *store = p->stream && (uintptr_t)row % STREAM_ALIGN == 0 ? p->stream : p->store;
     if (r->n > 0) {
         stage_begin(r, &r->stages[r->n - 1], in);
@@ -244,9 +253,15 @@ static void do_tail(struct run *r, const struct image *in, uint8_t *row)
     }
     for (int32_t y = 0; y < h; y += STAGE_LINES) {
         const int32_t n = h - y < STAGE_LINES ? h - y : STAGE_LINES;
-        const struct image now = do_lines(r, in, y, n);
-        for (int32_t l = 0; l < n; l++)
-            put_line(r, store, row, r->j->flip_y ? h - 1 - (y + l) : y + l, image_line(&now, l));
+        const bool direct = to.px && !flip;
+        const struct image now = do_lines(r, in, y, n, direct ? lines_of(&to, y, n) : (struct image){0});
+        for (int32_t l = 0; l < n; l++) {
+            uint8_t *line = row + (size_t)(flip ? h - 1 - (y + l) : y + l) * pitch;
+            if (!to.px)
+                store(line, plane, image_line(&now, l), w, &p->levels);
+            else if (line != image_line(&now, l))
+                memcpy(line, image_line(&now, l), pitch);
+        }
     }
     p->kernels.fence();
 }

@@ -234,13 +234,11 @@ static void grey_line(const struct kernels *k, uint8_t *dst, const uint8_t *src,
             memset(dst + (size_t)x * (size_t)to, src[x], (size_t)to);
 }
 
-void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, const uint8_t *src, int32_t w)
+static void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, const uint8_t *src, int32_t w)
 {
     const struct step *s = p->s;
     if (s->kind == STEP_GREY)
         grey_line(k, dst, src, w, s->in, s->channels);
-    else if (s->kind == STEP_MIX)
-        k->mix(dst, src, w, (float)s->amount);
     else if (s->kind == STEP_HUE)
         k->hue(dst, src, w, (uint8_t)(int)s->amount);
     else if (s->kind == STEP_PERMUTE)
@@ -249,4 +247,14 @@ void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, co
         k->table1(dst, src, (size_t)w * (size_t)s->channels, p->table[0]);
     else
         k->table3(dst, src, w, (const uint8_t(*)[256])p->table);
+}
+
+void point_lines(const struct kernels *k, const struct point *p, const struct image *dst, const struct image *src)
+{
+    if (p->s->kind == STEP_MIX) {
+        k->mix(dst->px, dst->stride, src->px, src->stride, src->w, dst->h, (float)p->s->amount);
+        return;
+    }
+    for (int32_t y = 0; y < dst->h; y++)
+        point_line(k, p, image_line(dst, y), image_line(src, y), src->w);
 }

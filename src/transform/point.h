@@ -48,6 +48,6 @@ struct points points_lay(struct room *r, struct point *p, const struct step *s, 
 /* Computes the tables. g: about the image before the first step; NULL if no step depends on it. */
 void points_begin(const struct points *p, struct gather *g);
 /* dst may be src, unless the point changes the count of channels. */
-void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, const uint8_t *src, int32_t w);
+void point_lines(const struct kernels *k, const struct point *p, const struct image *dst, const struct image *src);
 
 #endif

@@ -156,16 +156,20 @@ static struct rect sharpen_needs(const struct step *s)
 static void sharpen_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     const struct step *s = st->s;
-    const size_t step = (size_t)s->channels;
-    const int32_t lo = s->need.x > 0 ? s->need.x : 1, end = s->need.x + s->need.w, last = s->in_w - 1;
-    const int32_t hi = end < last ? end : last;
-    for (int32_t at = s->need.y + y, to = at + n; at < to; at++, dst += stride) {
-        const uint8_t *src = image_line(&st->in, at - s->from.y) + (size_t)(s->need.x - s->from.x) * step;
-        memcpy(dst, src, (size_t)s->need.w * step);
-        const size_t skip = (size_t)(lo - s->need.x) * step;
-        if (at > 0 && at < s->in_h - 1 && hi > lo)
-            k->sharpen(dst + skip, src + skip, st->in.stride, step, (size_t)(hi - lo) * step, (float)s->amount);
+    const size_t step = (size_t)s->channels, bytes = (size_t)s->need.w * step;
+    const int32_t end = s->need.x + s->need.w, last = s->in_w - 1, top = s->need.y + y;
+    const size_t left = s->need.x == 0 ? step : 0, right = end > last ? step : 0;
+    const uint8_t *src = image_line(&st->in, top - s->from.y) + (size_t)(s->need.x - s->from.x) * step;
+    const int32_t first = top == 0, rows = n - first - (top + n == s->in_h);
+    for (int32_t i = 0; i < n; i++) {
+        const bool whole = i < first || i >= first + rows || bytes <= left + right;
+        memcpy(dst + (size_t)i * stride, src + (size_t)i * st->in.stride, whole ? bytes : left);
+        if (!whole)
+            memcpy(dst + (size_t)i * stride + bytes - right, src + (size_t)i * st->in.stride + bytes - right, right);
     }
+    if (rows > 0 && bytes > left + right)
+        k->sharpen(dst + (size_t)first * stride + left, stride, src + (size_t)first * st->in.stride + left,
+                   st->in.stride, step, bytes - left - right, rows, (float)s->amount);
 }
 
 /* ------------------------------------------------------------------ the table */

@@ -35,7 +35,7 @@ static void run(const struct kernels *k, int kind, uint8_t *dst, const uint8_t *
         k->table3(dst, src, w, t);
         break;
     case 2:
-        k->mix(dst, src, w, factor);
+        k->mix(dst, 0, src, 0, w, 1, factor);
         break;
     case 3:
         k->hue(dst, src, w, shift);
@@ -110,15 +110,33 @@ static void every_colour(void)
     free(b);
 }
 
+/* Some rows. */
 static void sharpen_one(const struct kernels *c, const struct kernels *k, size_t n, int set)
 {
+    const int32_t rows = 1 + below(4);
     const size_t step = below(2) ? 1 : 3, stride = n + 2 * step + (size_t)below(9), off = (size_t)below(33);
-    uint8_t *src = input(3 * stride);
-    struct output x = output_new(n, off), y = output_new(n, off);
+    const size_t pitch = n + (size_t)below(9), bytes = pitch * (size_t)(rows - 1) + n;
+    uint8_t *src = input((size_t)(rows + 2) * stride);
+    struct output x = output_new(bytes, off), y = output_new(bytes, off);
     draw_arguments();
-    c->sharpen(x.at, src + stride + step, stride, step, n, factor);
-    k->sharpen(y.at, src + stride + step, stride, step, n, factor);
+    c->sharpen(x.at, pitch, src + stride + step, stride, step, n, rows, factor);
+    k->sharpen(y.at, pitch, src + stride + step, stride, step, n, rows, factor);
     CHECK(agree(&x, &y, "sharpen", set));
+    free(src);
+}
+
+/* Rows with bytes between them, which stay. */
+static void mix_rows(const struct kernels *c, const struct kernels *k, int32_t w, int set)
+{
+    const int32_t rows = 1 + below(4);
+    const size_t line = 3 * (size_t)w, from = line + (size_t)below(9), to = line + (size_t)below(9);
+    const size_t bytes = to * (size_t)(rows - 1) + line;
+    uint8_t *src = input((size_t)rows * from);
+    struct output x = output_new(bytes, 5), y = output_new(bytes, 5);
+    draw_arguments();
+    c->mix(x.at, to, src, from, w, rows, factor);
+    k->mix(y.at, to, src, from, w, rows, factor);
+    CHECK(agree(&x, &y, "mix", set));
     free(src);
 }
 
@@ -164,6 +182,7 @@ static void the_rest(void)
         kernels_fill(&k, sets[s]);
         for (int32_t w = 1; w < LONG; w++) {
             sharpen_one(&c, &k, (size_t)w, s);
+            mix_rows(&c, &k, 1 + below(300), s);
             about_one(&c, &k, w);
             mixtures_one(&c, &k, (size_t)w, s);
         }
@@ -189,8 +208,8 @@ static void bench(void)
                 for (int32_t y = 0; y < SIDE; y++) {
                     if (kind < KINDS)
                         run(&k, kind, dst + (size_t)y * line, src + (size_t)y * line, SIDE);
-                    else if (kind == KINDS && y > 0 && y < SIDE - 1)
-                        k.sharpen(dst + (size_t)y * line, src + (size_t)y * line, line, 3, line, 1.7f);
+                    else if (kind == KINDS && y == 1)
+                        k.sharpen(dst + line, line, src + line, line, 3, line, SIDE - 2, 1.7f);
                     else if (kind == KINDS + 1)
                         sum += k.sum(src + (size_t)y * line, line);
                     else if (kind == KINDS + 2)
