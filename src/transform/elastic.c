@@ -15,10 +15,12 @@
 #include "base/size.h"
 #include "transform/kernel.h"
 
+enum { ELASTIC_HALF = 4 * ELASTIC_SIGMA + 1 };
+
 /* The weights of one blur: weight[0] is in the middle. */
 struct gauss {
     int32_t half;
-    float weight[4 * ELASTIC_SIGMA + 2];
+    float weight[ELASTIC_HALF + 1];
 };
 
 /* One direction of the field, line by line. */
@@ -66,7 +68,7 @@ struct rect elastic_needs(const struct elastic *e, struct rect need)
 
 static void gauss_init(struct gauss *g, int32_t half, double sigma)
 {
-    double weight[4 * ELASTIC_SIGMA + 2] = {1.0}, sum = 1.0;
+    double weight[ELASTIC_HALF + 1] = {1.0}, sum = 1.0;
     g->half = half;
     for (int32_t k = 1; k <= half; k++) {
         weight[k] = exp(-0.5 * (k / sigma) * (k / sigma));
@@ -139,37 +141,40 @@ static int32_t reflect(int32_t i, int32_t n)
     return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
 }
 
-static void add_lines(float *restrict sum, const float *restrict a, const float *restrict b, float weight, int32_t n)
+void elastic_gauss_c(float *dst, const float *const *rows, size_t n, const float *weight, int32_t half, float scale)
 {
-    for (int32_t i = 0; i < n; i++)
-        sum[i] += (a[i] + b[i]) * weight;
+    const float *const *middle = rows + half;
+    for (size_t i = 0; i < n; i++) {
+        float sum = middle[0][i] * weight[0];
+        for (int32_t k = 1; k <= half; k++)
+            sum += (middle[-k][i] + middle[k][i]) * weight[k];
+        dst[i] = sum * scale;
+    }
 }
 
-static void blur_down(const struct elastic *e, const struct elastic_room *at, struct shifts *f, int32_t y)
+static void blur_down(const struct kernels *kernels, const struct elastic *e, const struct elastic_room *at,
+                      struct shifts *f, int32_t y)
 {
-    const float *middle = noise_line(at, f, y);
-    for (int32_t i = 0; i < at->wide; i++)
-        f->line[i] = middle[i] * f->down.weight[0];
-    for (int32_t k = 1; k <= f->down.half; k++)
-        add_lines(f->line, noise_line(at, f, reflect(y - k, e->h)), noise_line(at, f, reflect(y + k, e->h)),
-                  f->down.weight[k], at->wide);
+    const float *rows[2 * ELASTIC_HALF + 1];
+    const int32_t half = f->down.half;
+    for (int32_t k = -half; k <= half; k++)
+        rows[half + k] = noise_line(at, f, reflect(y + k, e->h));
+    kernels->gauss(f->line, rows, (size_t)at->wide, f->down.weight, half, 1.0f);
 }
 
-static void blur_across(const struct elastic *e, const struct elastic_room *at, struct shifts *f, float scale)
+static void blur_across(const struct kernels *kernels, const struct elastic *e, const struct elastic_room *at,
+                        struct shifts *f, float scale)
 {
-    const int32_t n = at->need.w, half = f->across.half;
+    const float *rows[2 * ELASTIC_HALF + 1], *from = f->line + (at->need.x - at->first);
+    const int32_t half = f->across.half;
     float *last = f->line + at->wide - 1;
-    const float *from = f->line + (at->need.x - at->first);
     for (int32_t k = 1; k <= half && at->first == 0; k++)
         f->line[-k] = f->line[k];
     for (int32_t k = 1; k <= half && at->first + at->wide == e->w; k++)
         last[k] = last[-k];
-    for (int32_t i = 0; i < n; i++)
-        f->shift[i] = from[i] * f->across.weight[0];
-    for (int32_t k = 1; k <= half; k++)
-        add_lines(f->shift, from - k, from + k, f->across.weight[k], n);
-    for (int32_t i = 0; i < n; i++)
-        f->shift[i] *= scale;
+    for (int32_t k = -half; k <= half; k++)
+        rows[half + k] = from + k;
+    kernels->gauss(f->shift, rows, (size_t)at->need.w, f->across.weight, half, scale);
 }
 
 static void make_field(const struct kernels *k, const struct elastic *e, struct elastic_room *at, int32_t y)
@@ -178,8 +183,8 @@ static void make_field(const struct kernels *k, const struct elastic *e, struct 
         struct shifts *f = &at->field[i];
         const int32_t last = y + f->down.half < e->h ? y + f->down.half : e->h - 1;
         make_noise(k, e, at, f, i, last);
-        blur_down(e, at, f, y);
-        blur_across(e, at, f, (float)(e->alpha[i] / 2.0));
+        blur_down(k, e, at, f, y);
+        blur_across(k, e, at, f, (float)(e->alpha[i] / 2.0));
     }
 }
 
@@ -273,38 +278,63 @@ static void mix_pixel(const struct elastic *e, const struct image *in, struct re
         dst[ch] = byte_of((sum[ch] - e->fill[ch]) * inside + e->fill[ch]);
 }
 
-/* A bilinear pixel whose taps are all inside. */
-static void linear_pixel(const struct image *in, const uint8_t *p, float dx, float dy, uint8_t *dst)
+static void linear_pixels(uint8_t *dst, const uint8_t *px, size_t stride, const float *x, const float *y, int32_t n,
+                          size_t channels)
 {
-    const int channels = in->channels;
-    const uint8_t *q = p + in->stride;
-    for (int ch = 0; ch < channels; ch++) {
-        const float top = p[ch] + (float)(p[ch + channels] - p[ch]) * dx;
-        const float bottom = q[ch] + (float)(q[ch + channels] - q[ch]) * dx;
-        dst[ch] = (uint8_t)lrintf(top + (bottom - top) * dy);
+    for (int32_t i = 0; i < n; i++, dst += channels) {
+        const int32_t ix = (int32_t)x[i], iy = (int32_t)y[i];
+        const float dx = x[i] - (float)ix, dy = y[i] - (float)iy;
+        const uint8_t *p = px + (size_t)iy * stride + channels * (size_t)ix, *q = p + stride;
+        for (size_t ch = 0; ch < channels; ch++) {
+            const float top = p[ch] + (float)(p[ch + channels] - p[ch]) * dx;
+            const float bottom = q[ch] + (float)(q[ch + channels] - q[ch]) * dx;
+            dst[ch] = (uint8_t)lrintf(top + (bottom - top) * dy);
+        }
     }
+}
+
+void elastic_linear3_c(uint8_t *dst, const uint8_t *px, size_t stride, const float *x, const float *y, int32_t n)
+{
+    linear_pixels(dst, px, stride, x, y, n, 3);
+}
+
+/* Does the pixels from i on, of n, whose four taps are all inside, if it is bilinear. Returns their count. */
+static int32_t inner_pixels(const struct kernels *k, const struct elastic *e, const struct image *in, struct rect from,
+                            float *x, float *y, int32_t n, uint8_t *dst)
+{
+    const float right = (float)(e->w - 1), bottom = (float)(e->h - 1);
+    int32_t run = 0;
+    for (; run < n && x[run] >= 0.0f && y[run] >= 0.0f && x[run] < right && y[run] < bottom; run++) {
+        x[run] -= (float)from.x; /* exact */
+        y[run] -= (float)from.y;
+    }
+    if (in->channels == 3 && (uint64_t)in->h * in->stride <= INT32_MAX)
+        k->linear3(dst, in->px, in->stride, x, y, run);
+    else
+        linear_pixels(dst, in->px, in->stride, x, y, run, (size_t)in->channels);
+    return run;
 }
 
 void elastic_line(const struct kernels *k, const struct elastic *e, const struct image *in, struct rect from, int32_t y,
                   void *room, uint8_t *dst)
 {
     struct elastic_room *at = room;
+    float *px = at->field[0].shift, *py = at->field[1].shift;
+    const size_t channels = (size_t)in->channels;
     make_field(k, e, at, y);
-    const float *dx = at->field[0].shift, *dy = at->field[1].shift;
-    for (int32_t i = 0; i < at->need.w; i++, dst += in->channels) {
-        const float px = (float)(at->need.x + i) + dx[i], py = (float)y + dy[i];
-        if (e->filter == FILTER_BILINEAR && px >= 0.0f && py >= 0.0f && px < (float)(e->w - 1) &&
-            py < (float)(e->h - 1)) {
-            const int32_t ix = (int32_t)px, iy = (int32_t)py;
-            const uint8_t *p =
-                in->px + (size_t)(iy - from.y) * in->stride + (size_t)(ix - from.x) * (size_t)in->channels;
-            linear_pixel(in, p, px - (float)ix, py - (float)iy, dst);
-            continue;
-        }
+    for (int32_t i = 0; i < at->need.w; i++) {
+        px[i] += (float)(at->need.x + i);
+        py[i] += (float)y;
+    }
+    for (int32_t i = 0; i < at->need.w; i++) {
+        if (e->filter == FILTER_BILINEAR)
+            i += inner_pixels(k, e, in, from, px + i, py + i, at->need.w - i, dst + (size_t)i * channels);
+        if (i == at->need.w)
+            return;
         struct taps4 across, down;
-        const int taps = taps_of(&across, px, e->filter);
-        taps_of(&down, py, e->filter);
-        mix_pixel(e, in, from, &across, &down, taps, dst);
+        const int taps = taps_of(&across, px[i], e->filter);
+        taps_of(&down, py[i], e->filter);
+        mix_pixel(e, in, from, &across, &down, taps, dst + (size_t)i * channels);
     }
 }
 

@@ -39,4 +39,8 @@ void elastic_point(const struct elastic *e, double *x, double *y);
 void elastic_indices(const struct kernels *k, const struct elastic *e, int32_t y, void *room, int32_t *x_of,
                      int32_t *y_of);
 
+/* For the table of kernels. */
+void elastic_gauss_c(float *dst, const float *const *rows, size_t n, const float *weight, int32_t half, float scale);
+void elastic_linear3_c(uint8_t *dst, const uint8_t *px, size_t stride, const float *x, const float *y, int32_t n);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "stoker.h"
 #include "transform/blur.h"
+#include "transform/elastic.h"
 #include "transform/jpeg_trip.h"
 #include "transform/noise.h"
 #include "transform/resample.h"
@@ -100,6 +101,11 @@ struct kernels {
     /* The passes of a blur: n values from 2 * half + 1 rows; n bytes from values, neighbours `step` apart. */
     void (*blur_down)(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);
     void (*blur_across)(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a);
+    /* A line of a field: the sum of 2 * half + 1 rows with symmetric weights, the first of which is in the middle. */
+    void (*gauss)(float *dst, const float *const *rows, size_t n, const float *weight, int32_t half, float scale);
+    /* n pixels of three channels, bilinear, from places whose four neighbours are all inside. Their offsets from px fit
+     * into 31 bits. */
+    void (*linear3)(uint8_t *dst, const uint8_t *px, size_t stride, const float *x, const float *y, int32_t n);
     struct trip_kernels trip;
     struct noise_kernels noise;
     /* dst * keep + src * rest, for MixUp; floats only. */
@@ -130,6 +136,7 @@ void kernels_avx2_store(struct kernels *k);
 void kernels_avx2_warp(struct kernels *k);
 void kernels_avx2_nearest(struct kernels *k);
 void kernels_avx2_blur(struct kernels *k);
+void kernels_avx2_elastic(struct kernels *k);
 void kernels_avx2_trip(struct kernels *k);
 void kernels_avx2_noise(struct kernels *k);
 void kernels_avx512(struct kernels *k);

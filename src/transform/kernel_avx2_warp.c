@@ -3,20 +3,17 @@
  * kernel_avx2_warp.c -- bilinear and bicubic sampling through a map, for three channels, with AVX2.
  *
  * The definition (warp.c) computes in double precision and drops the fraction. Here values are computed in single
- * precision, with an error of less than `unsure`. A value that is not within `unsure` of a whole number has the same
- * whole part either way. The few pixels with another value, and those at the edge of the image, are computed again by
- * the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
+ * precision, with an error of less than `unsure`, 2^-FIXED_BITS. A value that is not within `unsure` of a whole number
+ * has the same whole part either way. The few pixels with another value, and those at the edge of the image, are
+ * computed again by the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
  */
-#include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
 #include "transform/kernel.h"
+#include "transform/kernel_avx2_taps.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-/* BLOCK: pixels at a time. FIXED_BITS: after the binary point; 2^-FIXED_BITS is `unsure`. */
-enum { BLOCK = 32, FIXED_BITS = 11 };
+enum { BLOCK = 32 }; /* pixels at a time */
 
 /* A run of output pixels on its way. */
 struct block {
@@ -30,14 +27,23 @@ struct block {
 /* Coordinates along a line of the output: pixel i comes from (x[0] + x[1] i) / (d[0] + d[1] i), and so on. */
 struct track {
     double x[2], y[2], d[2];
+    bool columns, rows; /* all come from the middle of columns, or of rows: dx or dy is just 0, or 1 at the edge */
 };
+
+/* Whether output i comes from i + c, in a map where the other direction has weight b. */
+static bool whole(double a, double b, double c)
+{
+    return a == 1.0 && b == 0.0 && c == floor(c);
+}
 
 static struct track track_of(const struct warp *w, int32_t x, int32_t y)
 {
     const double *a = w->a, px = x + 0.5, py = y + 0.5;
     return (struct track){{a[0] * px + a[1] * py + a[2], a[0]},
                           {a[3] * px + a[4] * py + a[5], a[3]},
-                          {w->perspective ? a[6] * px + a[7] * py + 1.0 : 1.0, w->perspective ? a[6] : 0.0}};
+                          {w->perspective ? a[6] * px + a[7] * py + 1.0 : 1.0, w->perspective ? a[6] : 0.0},
+                          !w->perspective && whole(a[0], a[1], a[2]),
+                          !w->perspective && whole(a[4], a[3], a[5])};
 }
 
 struct span {
@@ -127,11 +133,6 @@ INLINE void find(struct block *b, const struct warp_source *s, const struct trac
 
 /* ------------------------------------------------------------------ eight pixels */
 
-/* Three channels of eight pixels, in fixed point. */
-struct eight {
-    __m256i v[3];
-};
-
 INLINE __m256i to_fixed(__m256 v)
 {
     return _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(1 << FIXED_BITS)));
@@ -156,54 +157,7 @@ INLINE uint32_t near_whole(const struct eight *e)
     return lanes(_mm256_cmpgt_epi32(_mm256_set1_epi32(2), least));
 }
 
-/* Drops the fractions and writes 24 bytes. */
-INLINE void put(const struct eight *e, uint8_t *dst)
-{
-    const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6,
-                                             8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
-    const __m256i join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
-    const __m256i r = _mm256_srli_epi32(e->v[0], FIXED_BITS), b = _mm256_srli_epi32(e->v[2], FIXED_BITS);
-    const __m256i g = _mm256_slli_epi32(_mm256_srli_epi32(e->v[1], FIXED_BITS), 8);
-    const __m256i all = _mm256_or_si256(r, _mm256_or_si256(g, _mm256_slli_epi32(b, 16)));
-    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(all, squeeze), join);
-    _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(bytes));
-    _mm_storel_epi64((__m128i *)(dst + 16), _mm256_extracti128_si256(bytes, 1));
-}
-
 /* ------------------------------------------------------------------ bilinear */
-
-/* Two pixels next to each other, for eight points: four bytes, and the last two. */
-struct pairs {
-    __m256i low, high;
-};
-
-INLINE __m128i two(const uint8_t *px, const int32_t *at)
-{
-    const __m128i first = _mm_loadl_epi64((const __m128i *)(px + at[0]));
-    return _mm_castps_si128(_mm_loadh_pi(_mm_castsi128_ps(first), (const __m64 *)(const void *)(px + at[1])));
-}
-
-INLINE struct pairs pairs_of(const uint8_t *px, const int32_t *at)
-{
-    const __m256 a = _mm256_castsi256_ps(_mm256_set_m128i(two(px, at + 4), two(px, at)));
-    const __m256 b = _mm256_castsi256_ps(_mm256_set_m128i(two(px, at + 6), two(px, at + 2)));
-    return (struct pairs){_mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0))),
-                          _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)))};
-}
-
-/* Byte k of every four, as a float. */
-INLINE __m256 byte_of(__m256i v, int k)
-{
-    const __m256i first = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
-    const __m256i pick = _mm256_add_epi32(first, _mm256_set1_epi32((int)0x80808000 + k));
-    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(v, pick));
-}
-
-/* Value k of the six of a pair of pixels. */
-INLINE __m256 value_of(const struct pairs *p, int k)
-{
-    return k < 4 ? byte_of(p->low, k) : byte_of(p->high, k - 4);
-}
 
 INLINE __m256 between(__m256 a, __m256 b, __m256 d)
 {
@@ -224,24 +178,35 @@ INLINE struct eight linear_eight(const struct block *b, const struct warp_source
     return e;
 }
 
-/* Which channels have four equal taps (struct eight). Points near the edge of their cell do not count: the definition
- * may put them into the next cell. */
-INLINE __m256i flat_of(const struct pairs *top, const struct pairs *bottom, __m256 dx, __m256 dy)
+/* What differs between two pixels next to each other. */
+INLINE __m256i across_of(const struct pairs *p)
 {
-    const __m256 half = _mm256_set1_ps(0.5f), sign = _mm256_set1_ps(-0.0f);
-    const __m256 x = _mm256_andnot_ps(sign, _mm256_sub_ps(dx, half)),
-                 y = _mm256_andnot_ps(sign, _mm256_sub_ps(dy, half));
+    const __m256i next = _mm256_or_si256(_mm256_srli_epi32(p->low, 24), _mm256_slli_epi32(p->high, 8));
+    return _mm256_xor_si256(p->low, next);
+}
+
+/* Which channels have equal taps, of those that count (struct eight): 0 where they are. Points near the edge of their
+ * cell do not count as equal: the definition may put them into the next cell. */
+INLINE __m256i flat_of(const struct pairs *top, const struct pairs *bottom, __m256 dx, __m256 dy, const struct track *t)
+{
+    const __m256 half = _mm256_set1_ps(0.5f), sign = _mm256_set1_ps(-0.0f), none = _mm256_setzero_ps();
+    const __m256 x = t->columns ? none : _mm256_andnot_ps(sign, _mm256_sub_ps(dx, half));
+    const __m256 y = t->rows ? none : _mm256_andnot_ps(sign, _mm256_sub_ps(dy, half));
     const __m256 edge = _mm256_cmp_ps(_mm256_max_ps(x, y), _mm256_set1_ps(0.5f - 0x1p-16f), _CMP_GT_OQ);
-    const __m256i next = _mm256_or_si256(_mm256_srli_epi32(top->low, 24), _mm256_slli_epi32(top->high, 8));
-    const __m256i across = _mm256_xor_si256(top->low, next), down = _mm256_xor_si256(top->low, bottom->low);
+    const __m256i across = across_of(top), down = _mm256_xor_si256(top->low, bottom->low);
     const __m256i right = _mm256_xor_si256(top->high, bottom->high);
     const __m256i beside = _mm256_or_si256(_mm256_srli_epi32(down, 24), _mm256_slli_epi32(right, 8));
-    const __m256i all = _mm256_or_si256(_mm256_or_si256(across, down), beside);
+    __m256i all = _mm256_or_si256(_mm256_or_si256(across, down), beside);
+    if (t->rows) /* one of both lines counts */
+        all = _mm256_blendv_epi8(across, across_of(bottom), _mm256_castps_si256(_mm256_cmp_ps(dy, half, _CMP_GT_OQ)));
+    else if (t->columns)
+        all = _mm256_blendv_epi8(down, beside, _mm256_castps_si256(_mm256_cmp_ps(dx, half, _CMP_GT_OQ)));
     return _mm256_or_si256(all, _mm256_castps_si256(edge));
 }
 
-/* Of the pixels near a whole number, those where it is not because all taps are equal. */
-static uint32_t not_flat(const struct eight *e, const struct block *b, const struct warp_source *s, int k)
+/* Of the pixels near a whole number, those where it is not because the taps are equal. */
+static uint32_t not_flat(const struct eight *e, const struct block *b, const struct warp_source *s,
+                         const struct track *t, int k)
 {
     const __m256i two_units = _mm256_set1_epi32(2), zero = _mm256_setzero_si256();
     const uint8_t *below = s->in.px + (s->warp->in_h > 1 ? s->in.stride : 0);
@@ -251,7 +216,7 @@ static uint32_t not_flat(const struct eight *e, const struct block *b, const str
         const __m256i mask = _mm256_set1_epi32(0xff << 8 * ch);
         near = _mm256_or_si256(near, _mm256_and_si256(_mm256_cmpgt_epi32(two_units, rest_of(e->v[ch])), mask));
     }
-    const __m256i flat = flat_of(&top, &bottom, _mm256_load_ps(b->dx + k), _mm256_load_ps(b->dy + k));
+    const __m256i flat = flat_of(&top, &bottom, _mm256_load_ps(b->dx + k), _mm256_load_ps(b->dy + k), t);
     const __m256i unsure = _mm256_andnot_si256(_mm256_cmpeq_epi8(flat, zero), near);
     return 0xff ^ lanes(_mm256_cmpeq_epi32(unsure, zero));
 }
@@ -380,7 +345,7 @@ INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, i
         struct eight e = bilinear ? linear_eight(&b, s, k) : cubic_eight(&b, s, k);
         uint32_t near = near_whole(&e);
         if (bilinear && near)
-            near = not_flat(&e, &b, s, k);
+            near = not_flat(&e, &b, s, t, k);
         again |= near << k;
         if (!bilinear)
             saturate(&e);

@@ -202,6 +202,8 @@ void kernels_c(struct kernels *k)
         .warp_cubic3 = warp_pixels_c,
         .blur_down = blur_down_c,
         .blur_across = blur_across_c,
+        .gauss = elastic_gauss_c,
+        .linear3 = elastic_linear3_c,
         .store =
             {
                 [STORE_SINGLE] = {single_u8_c, single_half_c, single_half_c, single_f32_c},
@@ -231,6 +233,7 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
         kernels_avx2_warp(k);
         kernels_avx2_nearest(k);
         kernels_avx2_blur(k);
+        kernels_avx2_elastic(k);
         kernels_avx2_trip(k);
         kernels_avx2_noise(k);
     }

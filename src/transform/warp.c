@@ -330,6 +330,30 @@ void warp_pixels_c(const struct warp_source *s, int32_t x, int32_t y, int32_t n,
         warp_pixel(s, x + i, y, dst);
 }
 
+/* Whether the input moves by whole pixels: then every point is a pixel. */
+static bool moves(const struct warp *w)
+{
+    const double *a = w->a, most = 1 << 20;
+    return !w->perspective && a[0] == 1.0 && a[1] == 0.0 && a[3] == 0.0 && a[4] == 1.0 && fabs(a[2]) < most &&
+           fabs(a[5]) < most && a[2] == floor(a[2]) && a[5] == floor(a[5]);
+}
+
+static void moved_line(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
+{
+    const struct warp *w = s->warp;
+    const int32_t from_x = x + (int32_t)w->a[2], from_y = y + (int32_t)w->a[5];
+    const int32_t before = from_x < 0 ? (-from_x < n ? -from_x : n) : 0, left = w->in_w - from_x;
+    const int32_t end = left < n ? (left > before ? left : before) : n;
+    const size_t bytes = (size_t)s->in.channels;
+    if (from_y < 0 || from_y >= w->in_h || before == end) {
+        warp_fill(s, n, dst);
+        return;
+    }
+    warp_fill(s, before, dst);
+    memcpy(dst + (size_t)before * bytes, pixel_at(s, from_x + before, from_y), (size_t)(end - before) * bytes);
+    warp_fill(s, n - end, dst + (size_t)end * bytes);
+}
+
 /* Whether the vector versions may work in single precision: their bound on the error needs moderate numbers. */
 static bool moderate(const struct warp *w)
 {
@@ -350,6 +374,8 @@ void warp_line(const struct kernels *k, const struct warp_source *s, int32_t x, 
         sum_line(s, x, y, n, dst);
     else if (w->filter == FILTER_NEAREST)
         perspective_line(s, x, y, n, dst);
+    else if (moves(w))
+        moved_line(s, x, y, n, dst);
     else if (s->in.channels == 3 && moderate(w))
         (w->filter == FILTER_BILINEAR ? k->warp_linear3 : k->warp_cubic3)(s, x, y, n, dst);
     else

@@ -79,6 +79,19 @@ static void warp_part(const struct kernels *k, const struct warp *w, const struc
     free(px);
 }
 
+/* Whether bilinear and bicubic pixels are those of warp_pixel(). */
+static bool by_definition(const struct warp *w, const struct image *in, const uint8_t *got)
+{
+    const struct warp_source s = {.warp = w, .in = *in, .from = {0, 0, in->w, in->h}};
+    uint8_t px[3];
+    for (int32_t i = 0; i < w->w * w->h && w->filter != FILTER_NEAREST; i++, got += in->channels) {
+        warp_pixel(&s, i % w->w, i / w->w, px);
+        if (memcmp(px, got, (size_t)in->channels) != 0)
+            return false;
+    }
+    return true;
+}
+
 static void warp_one(int32_t in_w, int32_t in_h, int channels)
 {
     struct warp w;
@@ -103,6 +116,7 @@ static void warp_one(int32_t in_w, int32_t in_h, int channels)
         struct output whole = output_new(n, off), again = output_new(n, off);
         struct output cut = output_new(n_some, off), part = output_new(n_some, off);
         warp_part(&c, &w, &im, all, whole.at);
+        CHECK(by_definition(&w, &im, whole.at));
         warp_part(&k, &w, &im, all, again.at);
         warp_part(&k, &w, &im, some, part.at);
         for (int32_t i = 0; i < some.h; i++)
@@ -113,6 +127,50 @@ static void warp_one(int32_t in_w, int32_t in_h, int channels)
         CHECK(agree(&whole, &again, what, s));
     }
     free(im.px);
+}
+
+/* Fields of floats, and pixels along them. */
+static void elastic_one(const struct kernels *c, const struct kernels *k, int32_t n, int set)
+{
+    const int32_t half = below(30), w = 2 + below(60), h = 2 + below(60);
+    struct image im = some_image(w, h, 3);
+    float *field = malloc(sizeof *field * (size_t)(2 * half + 1 + n)), weight[31], *x = malloc(sizeof *x * (size_t)n),
+          *y = malloc(sizeof *y * (size_t)n);
+    const float *rows[61];
+    for (int32_t i = 0; i < 2 * half + 1 + n; i++)
+        field[i] = (float)number(-1, 1);
+    for (int32_t i = 0; i <= half; i++)
+        weight[i] = (float)number(0, 1);
+    for (int32_t i = 0; i < n; i++) {
+        x[i] = below(4) ? (float)number(0, w - 1.001) : (float)below(w - 1);
+        y[i] = below(4) ? (float)number(0, h - 1.001) : (float)below(h - 1);
+    }
+    for (int32_t i = 0; i <= 2 * half; i++)
+        rows[i] = field + i;
+    struct output a = output_new(sizeof(float) * (size_t)n, 4), b = output_new(sizeof(float) * (size_t)n, 4);
+    c->gauss((float *)(void *)a.at, rows, (size_t)n, weight, half, 0.7f);
+    k->gauss((float *)(void *)b.at, rows, (size_t)n, weight, half, 0.7f);
+    CHECK(agree(&a, &b, "gauss", set));
+    a = output_new(3 * (size_t)n, 1);
+    b = output_new(3 * (size_t)n, 1);
+    c->linear3(a.at, im.px, im.stride, x, y, n);
+    k->linear3(b.at, im.px, im.stride, x, y, n);
+    CHECK(agree(&a, &b, "linear3", set));
+    free(im.px);
+    free(field);
+    free(x);
+    free(y);
+}
+
+static void fields(void)
+{
+    struct kernels c, k;
+    kernels_fill(&c, STK_CPU_C);
+    for (int s = 1; s < n_sets; s++) {
+        kernels_fill(&k, sets[s]);
+        for (int32_t n = 1; n < 150; n++)
+            elastic_one(&c, &k, n, s);
+    }
 }
 
 static void warps(void)
@@ -233,5 +291,5 @@ int main(int argc, char **argv)
 {
     twins_begin("test_kernel_warp");
     twins_say();
-    TESTS(T(warps), T(points), T(blurs), T(trips), T(noises))
+    TESTS(T(warps), T(points), T(fields), T(blurs), T(trips), T(noises))
 }
