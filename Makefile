@@ -40,22 +40,22 @@ test: ## set up, build and run every test; the last line counts them
 bench: benchmarks ## time every stage and the whole path, and check the figures of docs/performance.md
 	@tools/bench.sh $(BUILD)
 
-bench-peers: wheel ## Stoker compared with other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
+bench-peers: wheel ## compare with other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
 	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-containers: benchmarks wheel ## containers compared with a folder and compared with their formats' own readers; ARGS="--only records"
+bench-containers: benchmarks wheel ## compare containers with a folder, and with the usual readers of their formats; ARGS="--only records"
 	@python3 bench/containers.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-ops: benchmarks ## every op compared with torchvision and albumentations: CPU time of one thread
+bench-ops: benchmarks ## compare every op with torchvision and albumentations: CPU time of one thread
 	@.venv/bin/python bench/ops.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-recipes: wheel ## whole recipes with torchvision's transforms, compared with torch's DataLoader
+bench-recipes: wheel ## compare whole recipes with torch's DataLoader
 	@.venv/bin/python bench/recipes.py $(or $(DATA),$(STOKER_TEST_DATA)/photos) $(ARGS)
 
-bench-cold: benchmarks ## read from cold storage, compared with fio
+bench-cold: benchmarks ## compare reading from cold storage with fio
 	@python3 bench/cold.py $(BUILD)
 
-bench-doctor: wheel ## the doctor on scripts that are slow on purpose, and on healthy ones; ARGS="--only decode"
+bench-doctor: wheel ## run the doctor on scripts that are slow on purpose, and on healthy ones; ARGS="--only decode"
 	@.venv/bin/python bench/doctor/run.py $(BUILD) $(ARGS)
 
 benchmarks: ## build the benchmark programs

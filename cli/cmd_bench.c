@@ -203,7 +203,7 @@ static void print_advice(const struct bench *b)
         return;
     }
     if (s->limit == STK_LIMIT_CONSUMER) {
-        puts("The threads mostly waited and the caller hardly did: loading is not the bottleneck.");
+        puts("The threads mostly waited, and the caller hardly waited: loading is not the bottleneck.");
         return;
     }
     const struct {

@@ -197,13 +197,13 @@ static const char *const examples[] = {
     "stoker cache ls",
     "list what is cached for each dataset, its size, and when it was last used",
     "stoker cache ls --cache-dir /nvme/cache",
-    "list the folder that training was given as --cache-dir",
+    "list another cache folder",
     "stoker cache clear train/",
     "delete everything cached for this dataset; the dataset itself is not touched",
     "stoker cache clear --kind pixels",
     "delete the cached pixels of every dataset, and keep everything else",
     "stoker cache clear --all",
-    "delete everything; the next run starts as the first one did",
+    "delete everything; the next run starts without any cache",
     NULL,
 };
 

@@ -252,7 +252,7 @@ static const char *const examples[] = {
     "stoker cat packed 17",
     "show the fields of sample 17, with their kinds and sizes",
     "stoker cat packed n01443537_goldfish/n01443537_10025",
-    "show a sample by its key, which is the last part of its path in messages",
+    "show a sample by its key; messages print the key at the end of the path",
     "stoker cat shards.tar 17 --field image -o x.jpg",
     "write the stored bytes of the image to a file",
     NULL,

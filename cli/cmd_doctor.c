@@ -14,7 +14,7 @@
 
 #define DEFAULT_OPS "RandomResizedCrop(224) | RandomHorizontalFlip | Normalize"
 
-/* Shares of the time, at the end of which no new loader is opened, no turn starts, and no pack is read. */
+/* Shares of the time. After them, no new loader is opened, no turn starts, and no pack is read. */
 static const double opening = 0.6, turning = 0.85, reading = 0.92;
 
 /* ------------------------------------------------------------------ text */
@@ -434,14 +434,14 @@ static const struct args_option options[] = {
     {"need", 0, ARGS_INT64, 0, offsetof(struct args, need), 1, 1000000000, NULL, "N",
      "report whether N samples/s can be reached, and by which remedy", NULL},
     {"seconds", 0, ARGS_INT, 0, offsetof(struct args, seconds), 2, 3600, NULL, "N",
-     "the time for all measurements, not counting the time to open the dataset", "20"},
+     "the time for all measurements, without the time to open the dataset", "20"},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker doctor train/",
     "print how many images/s this machine delivers for ImageNet training, what limits it, and the gain of every remedy",
-    "stoker doctor shards-{0000..0127}.tar --ops \"Resize(256) | CenterCrop(224) | Normalize\" --need 5000",
+    "stoker doctor 'shards-{0000..0127}.tar' --ops \"Resize(256) | CenterCrop(224) | Normalize\" --need 5000",
     "report whether 5,000 images/s can be reached, and how",
     "stoker doctor train.py --lr 0.1",
     "run a training script for a minute, find out by experiment what it waits for, and print the change that helps",

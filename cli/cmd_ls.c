@@ -273,9 +273,9 @@ static void print_ignored(const struct listing *l)
         int64_t n;
     } kinds[] = {
         {"hidden", o->ignored_hidden},
-        {datasets ? "datasets of another length or an unsupported type" : "not images by name",
+        {datasets ? "datasets of another length or an unsupported type" : "without an image suffix",
          o->ignored_other - o->beside},
-        {"images beside the class folders (files:SRC reads all)", o->beside},
+        {"images next to the class folders (files:SRC reads all)", o->beside},
         {"symlink loops", o->ignored_loops},
         {"unreadable", o->unreadable},
         {"empty classes", o->empty_classes},

@@ -102,8 +102,8 @@ const struct command cmd_unpack = {
     .summary = "extract the files of a pack, or of any tar shards",
     .about =
         "Extracts the files of tar archives into a folder. The files of a pack get their original names. "
-        "Images packed with --as dct become JPEG files again, with the same pixels. Names that lead outside the "
-        "folder, or through a link, are refused and reported. Existing "
+        "Images packed with --as dct become JPEG files again, with the same pixels. Files whose names lead outside the "
+        "folder, or through a link, are not written; they are reported. Existing "
         "files with the same bytes are kept, so that the same command continues after an interruption. For packs in "
         "other formats than tar, use `stoker pack SRC OUT --to folder`.",
     .ends_1 = "bad samples",

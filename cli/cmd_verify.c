@@ -85,7 +85,7 @@ static void summary(const struct verify *v, double seconds)
 static void say_left_out(const struct verify *v)
 {
     if (v->needs_memory)
-        out_say("verify", "%s failed for lack of memory; try more --memory%s",
+        out_say("verify", "%s failed because --memory was too small; raise it%s",
                 out_some(v->needs_memory, "sample", "samples").s, v->list ? "; not quarantined" : "");
     if (v->unlisted && v->list)
         out_say("verify", "%s with a newline in the name; not quarantined",
@@ -227,8 +227,8 @@ const struct command cmd_verify = {
     .operand = "SRC",
     .summary = "decode everything; print one line `path: reason` per bad sample",
     .about =
-        "Decodes every sample completely. For each bad sample it prints a line `path: reason` on stdout, in the order "
-        "of the source. Control characters in a name are printed as \\xNN. For a pack, it first checks the checksum of "
+        "Decodes every sample completely. For each bad sample, prints a line `path: reason` on stdout, in the order "
+        "of the source. Control characters in a name are printed as \\xNN. For a pack, first checks the checksum of "
         "every file and the number of samples. The exit status is 0 if all samples are good, and 1 if some are bad.",
     .ends_1 = "bad samples",
     .groups = FOR_SOURCE | FOR_JSON,

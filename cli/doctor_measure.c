@@ -365,7 +365,8 @@ static void sum_up(struct doctor *d)
         int n = 0;
         for (; n < r->n_rates && n < d->runs[0].n_rates; n++)
             ratios[n] = r->rates[n] / d->runs[0].rates[n];
-        /* The turns of the first run are the measure of the others, so a disturbed turn does not tell. */
+        /* A rate is compared with that of the first run in the same turn, so a disturbed turn hardly changes the
+         * median. */
         r->gain = median(ratios, n);
         r->rate = i == 0 ? median(r->rates, r->n_rates) : r->gain * d->runs[0].rate;
         if (!r->loader)

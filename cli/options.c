@@ -32,9 +32,9 @@ const struct args_option args_common[] = {
     {"fidelity", 0, ARGS_WORD, FOR_PIXELS, AT(o.fidelity), 0, 0, fidelities, "HOW",
      "exact: Pillow's pixels, bit for bit; draft: decode large JPEGs at a smaller size", "exact"},
     {"no-exif", 0, ARGS_ON, FOR_PIXELS, AT(o.no_exif), 0, 0, NULL, NULL,
-     "leave images as stored; do not rotate them by their EXIF orientation", NULL},
+     "ignore the EXIF orientation: do not rotate images", NULL},
     {"seed", 0, ARGS_UINT64, FOR_PIXELS, AT(o.seed), 0, 0, NULL, "N", "determines the order and every random op", "0"},
-    {"shuffle", 0, ARGS_ON, FOR_PIXELS, AT(o.shuffle), 0, 0, NULL, NULL, "use a random order, a new one in every epoch",
+    {"shuffle", 0, ARGS_ON, FOR_PIXELS, AT(o.shuffle), 0, 0, NULL, NULL, "shuffle, with a new order in every epoch",
      NULL},
     {"no-shuffle", 0, ARGS_OFF, FOR_PIXELS, AT(o.shuffle), 0, 0, NULL, NULL, "use the order of the source", NULL},
 
@@ -65,7 +65,7 @@ const struct args_option args_common[] = {
     {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "the number of ranks", "1"},
 
     {"on-error", 0, ARGS_WORD, FOR_ERRORS, AT(o.on_error), 0, 0, policies, "DO",
-     "what to do with a bad sample: raise, skip or replace", "raise"},
+     "what to do with a bad sample: raise, skip or replace (pack: raise or skip)", "raise"},
     {"max-bad", 0, ARGS_SHARE, FOR_ERRORS, AT(o.max_bad), 0, 0, NULL, "SHARE",
      "the share of bad samples that skip and replace accept in an epoch", "1%"},
 
@@ -98,7 +98,7 @@ const struct args_option args_common[] = {
     {"cache-size", 0, ARGS_SIZE, FOR_SOURCE, AT(o.cache_size), 0, 0, NULL, "SIZE", "the limit of the cache folder",
      "half of what the disk can spare"},
     {"reader", 0, ARGS_WORD, FOR_SOURCE, AT(o.reader), 0, 0, readers, "HOW",
-     "pread, uring, or auto: io_uring if files are not in the page cache", "auto"},
+     "how to read files: pread, uring, or auto, which uses io_uring if files are not in the page cache", "auto"},
     {"cpu", 0, ARGS_WORD, FOR_SOURCE, AT(o.cpu), 0, 0, cpus, "SET", "instruction set: c, avx2 or avx512",
      "the best of this machine"},
     {"json", 0, ARGS_ON, FOR_JSON, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},

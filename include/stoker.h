@@ -28,9 +28,9 @@
  *   - Samples depend only on (seed, epoch, position). Threads, ranks, caches and batch size do not change them.
  *   - In a forked child, every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text
  *     if the function returns no code. Closing the loader does nothing. The child may open its own loader.
- *   - Later versions may add members at the end of structs that _sized functions take or hooks receive, not of others.
- *     A _sized function takes the size that the caller was compiled with: call the inline function, which passes it.
- *     Members that the library does not know must be zero.
+ *   - Later versions may add members at the end of structs that _sized functions take or hooks receive. Other structs
+ *     do not grow. A _sized function takes the size of the struct that the caller was compiled with. Call the inline
+ *     function instead; it passes that size. Members that the library does not know must be zero.
  */
 #ifndef STOKER_H
 #define STOKER_H
@@ -113,7 +113,7 @@ typedef enum stk_kind {
     STK_MASK,  /* one integer for every pixel */
     STK_MASKS, /* a mask for every box */
     STK_BOXES, /* float32 rows of 4 numbers, in the format of the column, or as ConvertBoundingBoxFormat says */
-    STK_POINTS /* float32 rows of x and y, and perhaps a third number that is copied */
+    STK_POINTS /* float32 rows of x and y, and an optional third number that is copied */
 } stk_kind;
 
 /* An array, as in DLPack. */
@@ -167,13 +167,13 @@ typedef enum stk_cache {
     STK_CACHE_BYTES,  /* encoded files, unchanged */
     STK_CACHE_DCT,    /* JPEG coefficients */
     STK_CACHE_PIXELS, /* pixels before the first random op */
-    STK_CACHE_AUTO    /* whatever saves time; stk_explain reports the choice */
+    STK_CACHE_AUTO    /* chosen by the loader; stk_explain reports the choice */
 } stk_cache;
 /* Which part of decoding JPEGs a GPU does. The CPU decodes what the GPU cannot, such as progressive JPEGs and other
  * formats, into the same batches. */
 typedef enum stk_device_work {
     STK_DEVICE_WORK_DEFAULT = 0, /* auto */
-    STK_DEVICE_WORK_AUTO,        /* whatever keeps the caller from waiting; stk_explain reports the choice */
+    STK_DEVICE_WORK_AUTO,        /* chosen by the loader (none in this version); stk_explain reports the choice */
     STK_DEVICE_WORK_NONE,        /* none: the GPU only normalises, and converts type and layout */
     STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and flip */
     STK_DEVICE_WORK_DECODE       /* the Huffman codes, too, once the checkpoints of a file are known */
@@ -189,8 +189,9 @@ typedef struct stk_options {
     const struct stk_read_hooks *read_hooks;
     const struct stk_fill_hooks *fill_hooks;
     const struct stk_cells_hooks *cells_hooks;
-    const struct stk_source *opened; /* from stk_source_open, which takes classes to max_bytes, fields, source_fields */
-    const char *const *classes;      /* class names in the order of their indices; NULL: as found */
+    /* From stk_source_open. Set classes, index_beside, max_bytes, fields and source_fields there, not here. */
+    const struct stk_source *opened;
+    const char *const *classes; /* class names in the order of their indices; NULL: as found */
     int n_classes;
     int index_beside;  /* also write the index of shards next to them, so that copies of the folder have it */
     int64_t max_bytes; /* a larger file is a bad sample; 0: 1 GiB */
@@ -261,8 +262,8 @@ typedef struct stk_options {
     /* Ranks. */
     int rank, world_size; /* default: rank 0 of 1 */
 
-    /* Where batches are: "cuda" or "cuda:N" for the memory of a GPU; "cpu" or NULL: host memory. Text, bytes and JSON,
-     * and the fields that number the rows, stay in host memory. Excludes `allocator`. */
+    /* Where batches are: "cuda" or "cuda:N" for the memory of a GPU; "cpu" or NULL: host memory. Text, bytes, JSON, and
+     * "index", "position" and "valid" stay in host memory. Cannot be combined with `allocator`. */
     const char *device;
     stk_device_work device_work; /* default: auto; without a GPU it must be that or none */
 } stk_options;
@@ -301,8 +302,8 @@ STK_API int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *sa
                                  int64_t n_batches, stk_error *e);
 /* Makes the rows of n samples (as in the field "index") exactly as an epoch has them, in the caller's thread. It does
  * not change the order. With weights, steps_per_epoch, mix or sampled, a sample may occur several times in an epoch,
- * with new random draws each time; positions (as in the field "position") select one occurrence. positions may be NULL:
- * the first occurrence. samples may be NULL unless `sampled` is set: the samples at the positions. */
+ * with new random draws each time; positions (as in the field "position") select one occurrence. If positions is NULL,
+ * it is the first occurrence. If samples is NULL, the rows are those at the positions; with `sampled`, give samples. */
 STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                            stk_batch **out, stk_error *e);
 /* Makes a batch of an epoch in the caller's thread, with the policy on bad samples and the caches, as stk_next would
@@ -311,10 +312,10 @@ STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t 
  * all samples are bad and the batch is left out. */
 STK_API int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *samples, int64_t n,
                             int64_t *row, stk_batch **out, stk_error *e);
-/* The rows of the batch that comes `ahead` batches after the next one, in this epoch or a later one: its epoch, its
- * first position, and how many rows it has. -1: the batch that was delivered last. STK_END: it is not known. */
+/* Describes the batch that comes `ahead` batches after the next one, in this epoch or a later one: its epoch, its first
+ * position, and its number of rows. If `ahead` is -1, it is the last delivered batch. STK_END: the batch is unknown. */
 STK_API int stk_loader_span(stk_loader *l, int64_t ahead, int64_t *epoch, int64_t *first, int64_t *n, stk_error *e);
-/* With options.idle: moves past the next batch as if it was delivered. STK_END: past the end of the epoch. */
+/* With options.idle: skips the next batch as if it was delivered. STK_END: skipped the end of the epoch. */
 STK_API int stk_loader_pass(stk_loader *l, stk_error *e);
 /* Writes the random draws of one such row, as JSON. sample or position may be NULL, as above.
  *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
@@ -580,8 +581,9 @@ typedef struct stk_cells_hooks {
     size_t (*path)(void *user, int64_t sample, char *buf, size_t n); /* its name in errors; NULL: the key */
     const char *kind;                                                /* what stk_source_kind returns; not copied */
     uint64_t fingerprint;                                            /* a hash of the data */
-    /* The first sample of each block that is best read as a whole: ascending, from 0. A shuffle then visits the blocks
-     * in random order, and shuffles each `window` samples of that sequence. NULL: all samples are shuffled together. */
+    /* Samples that are best read together form blocks. This is the first sample of each block: ascending, from 0. A
+     * shuffle then visits the blocks in random order, and shuffles every `window` samples of that sequence. NULL: all
+     * samples are shuffled together. */
     const int64_t *blocks;
     int64_t n_blocks, window;
 } stk_cells_hooks;
@@ -599,7 +601,7 @@ typedef struct stk_allocator {
     void *user;
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
-    int cached; /* it keeps freed memory itself, so the loader gives memory back at every release */
+    int cached; /* non-zero: it caches freed memory itself, so the loader frees memory at every release */
 } stk_allocator;
 
 /* Receives warnings from any thread, until stk_close returns. */
@@ -703,7 +705,8 @@ static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_
 }
 
 /* Checks a pack against the checksums and sample counts in stoker.json. each() gets a file's name, what is wrong (NULL:
- * nothing) and its size; non-zero stops. *files: how many were checked; 0 for a pack to a folder, or without a pack. */
+ * nothing) and its size; non-zero stops. *files: how many were checked. It is 0 for packs of STK_TO_FOLDER, and for
+ * sources that are not packs. */
 STK_API int stk_pack_check(const char *pack,
                            int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
                            int64_t *files, stk_error *e);
@@ -775,7 +778,7 @@ typedef enum stk_noise_kind {
 } stk_noise_kind;
 
 /*
- * The first n numbers of the field that an op drew; stk_loader_drawn writes its seed:
+ * Writes the first n numbers of the random field that an op used. stk_loader_drawn reports its seed. The fields are:
  *     RandomErasing(value=random)   normal, in C, H, W order
  *     GaussianNoise                 normal, in H, W, C order
  *     ElasticTransform              uniform, for x and then for y, each in H, W order

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ bad samples */
 
-/* Without the path, which loader_blame adds. */
+/* The error has no path yet; loader_blame adds it. */
 static int error_of(const struct bad *b, stk_error *e)
 {
     error_set(e, b->code, b->stage, "%s", b->reason);
@@ -90,7 +90,8 @@ static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *ba
         l->rotten = true;
 }
 
-/* Removes skipped rows. If the shape must stay the same, a good row takes their place; valid is already false there. */
+/* Removes skipped rows. If the shape must stay the same, copies a good row over them; their `valid` is already
+ * false. */
 static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t rows)
 {
     const uint8_t *valid = batch_row(b, l->valid, 0);
@@ -106,7 +107,8 @@ static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t r
             batch_copy_row(b, good < rows ? good : -1, row, l->valid);
 }
 
-/* Whether a batch has no good sample and can be left out. Several ranks need it, so that they make the same steps. */
+/* Whether a batch has no good sample and can be left out. With several ranks it cannot: all ranks must take the same
+ * number of steps. */
 static bool is_left_out(const struct stk_loader *l, const struct stk_batch *b, int64_t rows)
 {
     const bool alone = l->options.world_size == 1 && !l->options.keep_empty;
@@ -160,7 +162,7 @@ int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
 
 /* ------------------------------------------------------------------ in order */
 
-/* Takes the next batch of the ring. *left_out: it is not delivered, and the next one is due. */
+/* Takes the next batch of the ring. *left_out: the batch is not delivered; take the next one. */
 static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left_out, stk_error *e)
 {
     int64_t rows = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * desk.c -- what one thread works with, within its share of the budget.
+ * desk.c -- the memory and tools of one thread, within its share of the budget.
  *
- * Between samples a desk holds at most its share. Buffers stay as large as they were, because the next sample probably
- * needs as much, but together they may not exceed the share. Memory that a large image took in its turn is freed before
- * the turn ends.
+ * Between samples a desk holds at most its share. Buffers keep their size, because the next sample probably needs as
+ * much, but together they may not exceed the share. A large image waits for its turn to use more than a share; that
+ * memory is freed before the turn ends.
  */
 #include "desk.h"
 
@@ -76,8 +76,8 @@ uint8_t *desk_hold(struct desk *d, size_t n)
     return blank(d, &d->held, n);
 }
 
-/* The bytes of the file, charged whether the desk or the thread that reads ahead has read it, and of data derived from
- * it. */
+/* Charges the bytes of the file and of data derived from it, whether the desk or the thread that reads ahead read the
+ * file. */
 static size_t file_bytes(const struct desk *d)
 {
     const struct reading *r = &d->reading;
@@ -124,7 +124,7 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
     struct ahead_file f;
     if (d->budget && d->held.len == 0 && desk_held(d) > d->budget->share)
         drop(d);
-    d->reading.derived.len = 0; /* may be another source's, if several are joined */
+    d->reading.derived.len = 0; /* if sources are joined, bytes may belong to another source */
     d->lent = ahead_take(d->ahead, d->serial, i, &f);
     int rc = charge(d, size_add(source_read_bytes(s, i), d->held.len), e);
     if (rc == STK_OK)

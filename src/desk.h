@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * desk.h -- what one thread works with: its reading, its decoders, its scratch memory, and how much memory it may hold.
+ * desk.h -- the memory and tools of one thread: reader, decoders, scratch memory, and its share of the budget.
  *
  *     desk_read(d, source, i, e)                  reads the sample; its memory is charged before it is allocated
  *     im = desk_image(d, source, i, f)            what was read of the image, or where the source has its pixels
@@ -40,14 +40,14 @@ struct desk {
     size_t read;          /* bytes that were read */
 };
 
-/* What the bytes of an image are: a file; coefficients, as decode_to_dct() makes them; or pixels that the source has.
+/* The form of an image's bytes: a file; coefficients, as decode_to_dct() makes them; or pixels of the source.
  * DESK_READY: `pixels` has the whole image, and there is nothing to decode. */
 enum desk_form { DESK_FILE, DESK_DCT, DESK_PIXELS, DESK_READY };
 
 /* An image on its way from bytes to pixels. */
 struct desk_image {
     enum desk_form form;
-    bool apart;           /* DESK_FILE: another file than the one of which ranges were read */
+    bool apart;           /* DESK_FILE: not the file whose ranges were read */
     const uint8_t *bytes; /* DESK_PIXELS: as the source has them; NULL: desk_decode copies them */
     size_t n;
     const struct source *source; /* of DESK_PIXELS, with its sample and field */
@@ -55,14 +55,15 @@ struct desk_image {
     int field;
     struct head head;
     struct image pixels; /* exactly the wanted crop */
-    int warnings;        /* of the decoder, about data that it could decode nevertheless */
+    int warnings;        /* of the decoder, about damage in spite of which it could decode */
 };
 
 /* codecs: whether images are decoded here, and with which kernels. */
 int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e);
 void desk_done(struct desk *d); /* accepts a zeroed or half-built desk */
 
-/* Room for n bytes in place of a file's, followed by zeros. NULL: the budget or the system refuses it. */
+/* Returns a buffer of n bytes, followed by zeros, that replaces the bytes of a file. NULL: the budget or the system
+ * refuses it. */
 uint8_t *desk_blank(struct desk *d, size_t n);
 /* The same beside the file. */
 uint8_t *desk_hold(struct desk *d, size_t n);
@@ -73,14 +74,15 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* The label that the source knows, or that was read from a column; -1: none. */
 int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t *label, stk_error *e);
-/* Whether only some ranges of the file were read. If so, clears the desk, and the next desk_read reads all of it. */
+/* Returns whether only some ranges of the file were read. If so, clears the desk, and the next desk_read reads the
+ * whole file. */
 bool desk_had_ranges(struct desk *d);
 
 /* Field f of sample i. If it is encoded, the sample was read. */
 struct desk_image desk_image(const struct desk *d, const struct source *s, int64_t i, int f);
 int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e);
-/* Reads an encoded image only as far as its head needs: the first bytes nearly always contain it. If they do not, or
- * `whole` is set, all of the sample is read (d->all_read). */
+/* Reads the first bytes of an encoded image, which nearly always contain its head. If they do not, or `whole` is set,
+ * reads the whole sample (d->all_read). */
 int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
                    struct desk_image *im, stk_error *e);
 int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e);

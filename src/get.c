@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get.c -- rows out of turn: single samples and whole batches as in an epoch, and what was drawn for them.
+ * get.c -- rows outside of the order: single samples and whole batches as in an epoch, and their random draws.
  *
  * The last worker does this in the caller's thread. It has no thread and no share of the budget, is protected by
  * `getting`, and keeps nothing.

@@ -68,7 +68,7 @@ static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk
     return rc;
 }
 
-/* What follows the image is known before the ops are drawn. */
+/* Boxes must be known before the ops are drawn. */
 static int begin_follow(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     const struct desk_image *im = &m->image;
@@ -78,7 +78,7 @@ static int begin_follow(struct stk_loader *l, struct worker *w, struct making *m
     return loader_follow_begin(l, w, m->sample, head_width(&im->head), head_height(&im->head), e);
 }
 
-/* All random choices. Then it is known which part of the image is needed. */
+/* Makes all random choices. They determine which part of the image is needed. */
 static int draw(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     const struct desk_image *im = &m->image;
@@ -91,7 +91,7 @@ static int draw(struct stk_loader *l, struct worker *w, struct making *m, stk_er
     return loader_views_draw(l, m->draw, head_width(h), head_height(h), false, h, w->jobs, &m->want, e);
 }
 
-/* Memory for everything that follows is reserved first: for the ops, and for pixels to keep. */
+/* First reserves memory for everything that follows: for the ops, and for pixels to keep. */
 static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     size_t more = loader_views_scratch(l, w->jobs);
@@ -160,7 +160,7 @@ static int try_image(struct stk_loader *l, struct worker *w, const struct draw *
     return rc;
 }
 
-/* What a hook learns about a row. Its random number depends on the kind of hook. */
+/* Describes a row for a hook. The random number depends on the kind of hook. */
 static stk_row row_of(const struct worker *w, const struct draw *d, int64_t position, int64_t label, const char *hook)
 {
     return (stk_row){
@@ -173,7 +173,7 @@ static stk_row row_of(const struct worker *w, const struct draw *d, int64_t posi
     };
 }
 
-/* The caller's op works on the row itself, or on a separate image if it makes another shape. */
+/* The caller's op works on the row itself, or on a separate image if its result has another shape. */
 static int op_on_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                      int64_t position, stk_error *e)
 {
@@ -372,7 +372,7 @@ static struct pick pick_of(const struct stk_loader *l, struct worker *w, const s
     return (struct pick){.index = order_sample(&l->order, i), .repeat = order_repeat(&l->order, position)};
 }
 
-/* The next good sample of the order takes the row. The search ends after more bad samples than max_bad allows. */
+/* The next good sample of the order replaces a bad one. The search ends after more bad samples than max_bad allows. */
 static bool replace(struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t row)
 {
     stk_error e;
@@ -451,7 +451,7 @@ void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, 
         blend(l, w, t);
 }
 
-/* Gives rows back. If they were the last ones of their batch, does what needs all of its rows. */
+/* Returns rows to the ring. After the last rows of a batch, does the work that needs all of its rows. */
 static void give(struct stk_loader *l, struct worker *w, struct ticket *t)
 {
     if (!ring_give(&l->ring, t))

@@ -89,8 +89,8 @@ struct stk_loader {
     size_t spare_bytes;                /* of a worker */
     bool reads;                        /* fields besides the image are read */
 
-    /* What was delivered, under lock. No function of the caller is called under it. It may be taken while the ring's
-     * lock is held, but not the other way round. */
+    /* Counts of what was delivered, under lock. No function of the caller is called while it is held. A thread that
+     * holds the ring's lock may take it, but not the other way round. */
     pthread_mutex_t lock;
     int64_t opened_s; /* since 1970 */
     uint64_t opened_ns, waited_ns;
@@ -109,8 +109,8 @@ int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a fo
 /* A hash of the relative path, size and label of every sample that is read, in order. The first call may take a while:
  * it looks at every file. */
 uint64_t loader_fingerprint(const struct stk_loader *l);
-/* Continues at a position of an epoch and drops what was prefetched. Waits for the rows under way. A function of the
- * caller may be working on them and call this loader, so no lock is held meanwhile. */
+/* Drops prefetched batches and continues at a position of an epoch. Waits for the rows under way. The caller's function
+ * may be making them and may call this loader, so no lock is held meanwhile. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
 /* loader_fields.c: describes the fields of batches, and makes the plan for the image. */

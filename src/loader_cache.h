@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_cache.h -- what a loader keeps of its samples from epoch to epoch, and from run to run.
+ * loader_cache.h -- data of samples that a loader keeps for later epochs and later runs.
  */
 #ifndef LOADER_CACHE_H
 #define LOADER_CACHE_H

@@ -13,8 +13,8 @@
  * first op that draws, whose result is kept, and the rest.
  *
  * A row has the same bits with and without a cache, because every short cut is a step of the usual path. If a short cut
- * fails, the sample takes the usual path, which also reports the error. Bad samples are not kept, nor those about which
- * the decoder warns, so that it warns in every epoch.
+ * fails, the sample takes the usual path, which also reports the error. Bad samples are not kept. Samples with a
+ * decoder warning are not kept either, so that the warning is counted in every epoch.
  */
 #include "base/size.h"
 #include "loader.h"

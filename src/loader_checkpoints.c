@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_checkpoints.c -- keeps the checkpoints of JPEG files, without being asked, also for later runs.
+ * loader_checkpoints.c -- keeps the checkpoints of JPEG files, by default, also for later runs.
  *
- * Checkpoints take about 2 % of a file's size, and grow as crops reach further down. The cache gets them again only
- * when they have become a good deal longer. For the few files with several scans, which are slow to decode, the
- * coefficients are kept instead. Checkpoints use a small part of memory, and the cache folder unless it is off. Wrong
- * ones do no harm: the decoder verifies them.
+ * Checkpoints take about 2 % of a file's size, and grow as crops reach further down. They are stored again only when
+ * they have grown considerably. For the few files with several scans, which are slow to decode, the coefficients are
+ * kept instead. Checkpoints use a small part of memory, and the cache folder unless it is off. Wrong checkpoints do no
+ * harm: the decoder verifies them.
  *
  * If the ops need whole images, checkpoints would not help, and none are made.
  *
  * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
- * only the ranges that the crop needs. It does not if whole files are wanted for a cache.
+ * only the ranges that the crop needs. If a cache keeps whole files, it reads whole files.
  */
 #include <limits.h>
 
@@ -37,7 +37,7 @@ static int64_t data_bytes(const struct stk_loader *l)
     return looked ? (int64_t)((double)sum / (double)looked * (double)n) : 0;
 }
 
-/* Whether crops leave something out, judged by a few draws for an image of a usual size. */
+/* Whether crops are smaller than the image, judged by a few draws for an image of a usual size. */
 static bool crops(const struct stk_loader *l)
 {
     enum { W = 640, H = 480, DRAWS = 8 };

@@ -17,7 +17,7 @@
 /* Smaller fields, such as labels, are also kept in host memory, so that reading them does not wait for the device. */
 enum { SMALL = 64 << 10 };
 
-/* Of the device's memory, for batches ahead; more only if two batches need more. Less if the device finishes rows,
+/* The device's memory for prefetched batches; more only if two batches need more. Less if the device finishes rows,
  * which takes memory as well. */
 enum { DEVICE_BYTES = 1 << 30, DEVICE_BYTES_LESS = 768 << 20 };
 
@@ -30,7 +30,7 @@ int loader_device_open(struct stk_loader *l, stk_error *e)
         return STK_OK;
     if (l->options.allocator)
         return error_set(e, STK_EUSAGE, "device",
-                         "device and allocator exclude each other: batches are in memory of the GPU; set only one");
+                         "device and allocator cannot be combined: batches are in the memory of the GPU; set only one");
     const int rc = cuda_open(&l->device.cuda, device, e);
     l->device.bytes = rc == STK_OK && !l->op.run; /* an op of the caller works on finished rows */
     return rc;
@@ -75,7 +75,7 @@ static bool is_text(const struct field *f)
     return f->what == STK_TEXT || f->what == STK_BYTES || f->what == STK_JSON;
 }
 
-/* Whether a field goes to the device: not text, and not what describes text or numbers the rows. */
+/* Whether a field goes to the device. Text, its offsets, and the fields that number the rows do not. */
 static bool is_sent(const struct stk_loader *l, const struct field *fields, int i)
 {
     if (i == l->index || i == l->position || i == l->valid)
@@ -87,7 +87,7 @@ static bool is_sent(const struct stk_loader *l, const struct field *fields, int 
     return !is_text(&fields[i]);
 }
 
-/* The image as the batch has it, once the kernel has turned its bytes. */
+/* The image in the batch, after the kernel has converted its bytes. */
 static void image_field(const stk_options *o, struct field *f)
 {
     const int64_t h = f->shape[0], w = f->shape[1], channels = f->shape[2];
@@ -248,7 +248,7 @@ static int send(struct stk_loader *l, struct stk_batch *twin, struct stk_batch *
     return cuda_send(&l->device.send, items, n, e);
 }
 
-/* More rows than batches have, for stk_loader_get: from a depot that is closed at once. */
+/* For stk_loader_get with more rows than a batch has: uses a depot that is closed at once. */
 static struct stk_batch *take_twin(struct stk_loader *l, const struct stk_batch *b)
 {
     struct depot *d = l->device.depot;

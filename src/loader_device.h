@@ -2,8 +2,8 @@
 /*
  * loader_device.h -- batches in the memory of a device.
  *
- * The threads make batches in page-locked memory, as always. As soon as a batch is whole, it is sent: its `twin` is the
- * same batch in the memory of the device, which the caller gets instead.
+ * The threads make batches in page-locked memory. As soon as a batch is complete, it is sent to the device. Its `twin`
+ * is the same batch in the memory of the device. The caller gets the twin.
  */
 #ifndef LOADER_DEVICE_H
 #define LOADER_DEVICE_H
@@ -16,7 +16,7 @@ struct worker;
 struct making;
 struct buf;
 
-/* What the share of the device follows, under the lock of the loader. */
+/* The measurements that determine the device's share of the rows, under the lock of the loader. */
 struct loader_pace {
     int batches; /* since the last decision */
     uint64_t since_ns, waited_ns, idle_ns;
@@ -52,11 +52,11 @@ void loader_device_follow(const struct stk_loader *l, struct depot *host);
 void loader_parcel_lay(struct stk_loader *l, struct field *fields);
 /* Scratch memory and kernels on the device. */
 int loader_parcel_open(struct stk_loader *l, stk_error *e);
-/* The row is on the CPU, until loader_parcel_make says otherwise. */
+/* Marks the row as made by the CPU; loader_parcel_make may change that. */
 void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_t row);
-/* Makes the row what the device needs to finish it. Returns false if the CPU must make its pixels. */
+/* Writes into the row what the device needs to finish it. Returns false if the CPU must make its pixels. */
 bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m, int64_t row);
-/* After each batch that was delivered: moves the share, if that is left to the loader. */
+/* After each delivered batch: adapts the device's share, if device_work is auto. */
 void loader_parcel_pace(struct stk_loader *l);
 void loader_parcel_explain(const struct stk_loader *l, struct buf *b);
 
@@ -64,8 +64,7 @@ void loader_parcel_explain(const struct stk_loader *l, struct buf *b);
 int loader_device_fields(struct stk_loader *l, const struct field *fields, int n, stk_error *e);
 /* At most this many batches ahead, so that they do not take too much of the device's memory. */
 int64_t loader_device_depth(const struct stk_loader *l, int64_t depth);
-/* Allocates batches for this many ahead, or fewer if there is not enough memory: then *depth and *most become smaller.
- */
+/* Allocates this many batches, or fewer if there is not enough memory; then reduces *depth and *most. */
 int loader_device_fill(struct stk_loader *l, int64_t *depth, int64_t *most, stk_error *e);
 
 /* Sends a batch that has all its rows, unless that was done. */

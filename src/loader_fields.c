@@ -121,7 +121,8 @@ static int lay_none(struct stk_loader *l, stk_error *e)
     return l->ops_unused && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
-/* Rows of different sizes are joined once all exist, so nothing can work on them before. */
+/* Rows of different sizes are joined only when all of them exist, so ops on finished rows cannot be combined with
+ * them. */
 static int check_sizes(const struct stk_loader *l, stk_error *e)
 {
     const char *other = l->copies > 1                         ? "several views"
@@ -129,11 +130,13 @@ static int check_sizes(const struct stk_loader *l, stk_error *e)
                         : plan_soft_classes(l->plan) > 0      ? "MixUp and CutMix"
                         : l->device.cuda || l->options.device ? "device"
                                                               : NULL;
-    return other ? error_set(e, STK_EUSAGE, "open",
-                             "sizes=pad and sizes=list do not go with %s, which needs images of one size: end the ops "
-                             "with CenterCrop(224), and leave sizes out",
-                             other)
-                 : STK_OK;
+    return other
+               ? error_set(
+                     e, STK_EUSAGE, "open",
+                     "sizes=pad and sizes=list cannot be combined with %s, which needs images of one size: end the ops "
+                     "with CenterCrop(224), and leave sizes out",
+                     other)
+               : STK_OK;
 }
 
 /* Makes the views of the image field. */
@@ -159,7 +162,8 @@ static int lay_image(struct stk_loader *l, struct field *fields, int *n, stk_err
     if (l->copies == 1)
         return result_field(l, f, e);
     if (l->op.run)
-        return error_set(e, STK_EUSAGE, "open", "a function cannot follow several views; use ops in each view");
+        return error_set(e, STK_EUSAGE, "open",
+                         "a function cannot be combined with several views; use ops in each view");
     for (int i = 0; i < l->n_views; i++)
         if (plan_soft_classes(l->views[i].plan) > 0)
             return error_set(e, STK_EUSAGE, "open", "MixUp and CutMix need a single image per sample, not views");
@@ -177,7 +181,7 @@ static int lay_soft_label(struct stk_loader *l, struct field *fields, int n, stk
         return error_set(e, STK_EUSAGE, "open", "MixUp and CutMix need labels, but the batches have none");
     if (l->made_bytes > 0)
         return error_set(e, STK_EUSAGE, "open",
-                         "MixUp and CutMix cannot follow an op that changes the shape or dtype of its row");
+                         "MixUp and CutMix cannot come after an op that changes the shape or dtype of its row");
     struct field *f = &fields[l->soft];
     f->kind = FIELD_TENSOR;
     f->dtype = STK_FLOAT32;

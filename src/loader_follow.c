@@ -4,8 +4,8 @@
  *
  *     read -> boxes -> draw -> image -> the same draws again, for the followers -> boxes -> masks, points, each
  *
- * Boxes are taken before the ops are drawn, because RandomIoUCrop draws by them. They are made first, because what
- * belongs to a box that SanitizeBoundingBoxes removes is removed as well.
+ * Boxes are read before the ops are drawn, because the draws of RandomIoUCrop depend on them. They are transformed
+ * first: if SanitizeBoundingBoxes removes a box, its masks, keypoints and numbers are removed as well.
  *
  * Coordinates are those of the upright image, or of the image as stored if EXIF is ignored.
  */
@@ -54,7 +54,9 @@ static int check_ops(const struct stk_loader *l, bool points, stk_error *e)
     const char *op = l->copies > 1 ? "several views" : plan_not_followed(l->plan);
     if (l->follow.n > 0 && op)
         return error_set(e, STK_EUSAGE, "open",
-                         "masks, boxes and keypoints cannot follow %s; leave it out, or leave them out of fields", op);
+                         "%s cannot be combined with masks, boxes and keypoints; remove it from the ops, or leave them "
+                         "out of fields",
+                         op);
     op = plan_needs_boxes(l->plan);
     if (op && l->follow.boxes < 0)
         return error_set(e, STK_EUSAGE, "open",
@@ -91,7 +93,7 @@ int loader_follow_open(struct stk_loader *l, struct field *fields, int n, stk_er
         l->follow.n += f->follow != FOLLOW_NONE;
         points |= f->follow == FOLLOW_POINTS;
         if (f->follow == FOLLOW_BOXES && l->follow.boxes >= 0)
-            return error_set(e, STK_EUSAGE, "open", "%s and %s are both boxes; a sample can have one field of them",
+            return error_set(e, STK_EUSAGE, "open", "%s and %s are both boxes; only one field can have this kind",
                              fields[l->follow.boxes].name, f->name);
         if (f->follow == FOLLOW_BOXES) {
             l->follow.boxes = i;
@@ -187,8 +189,8 @@ static int take_box(struct following *f, const struct field *of, int64_t i, cons
     }
     if (f->at[i][2] < f->at[i][0] || f->at[i][3] < f->at[i][1])
         return error_set(e, STK_EDATA, stage,
-                         "%s: box %lld goes from (%g, %g) to (%g, %g), so its size is negative; its format is %s, "
-                         "unless fields says otherwise: %s:boxes(%s)",
+                         "%s: box %lld goes from (%g, %g) to (%g, %g), so its size is negative; its format is taken as "
+                         "%s; fields can set another: %s:boxes(%s)",
                          of->name, (long long)i, (double)f->at[i][0], (double)f->at[i][1], (double)f->at[i][2],
                          (double)f->at[i][3],
                          of->box_format == BOX_XYXY   ? "xyxy"

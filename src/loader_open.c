@@ -11,7 +11,7 @@
  *     scratch        the other half: half of it in equal shares, half for one large image at a time
  *     cache          if wanted: what neither the ring nor shares of a usual size need
  *
- * A cache takes nothing from the part for one large image, so that no sample becomes bad because of a cache.
+ * A cache never takes memory from the part for one large image. So no sample becomes bad because of a cache.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ static int64_t page_cache(const struct stk_loader *l)
     return left > 0 ? left / 5 * 4 * ranks : 0;
 }
 
-/* If this fails, samples are read in their turn, which is slower only if storage is cold. */
+/* If this fails, workers read samples themselves, which is slower only if storage is cold. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
     const struct ahead_options o = {
@@ -196,7 +196,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->walk.pass = -1;
         blocks_walk_init(&w->walk.near, &l->order.near);
         w->run = 1;
-        /* The one without a thread has no share: it keeps nothing, and waits for no turn. */
+        /* The worker without a thread has no share: it keeps nothing between samples, and never waits for a turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
         const int rc = desk_init(&w->desk, i, b, l->image >= 0, l->options.cpu, e);
         if (rc != STK_OK)

@@ -4,16 +4,15 @@
  *
  * A worker reads the Huffman codes of a JPEG, or finds its coefficients in a cache or a pack. Instead of pixels, it
  * puts the coefficients that the crop takes into the row, with the tables of the resize (cuda/parcel.h). The device
- * does the rest, to the same bits. Rows that cannot go this way are finished on the CPU, in the same batch: other
- * formats, several scans, damage, EXIF turns, ops that do more than crop, resize and mirror, and coefficients that take
- * more room than a row has.
+ * does the rest, to the same bits. Other rows are finished on the CPU, in the same batch: other formats, several scans,
+ * damage, EXIF rotations, ops other than crop, resize and flip, and coefficients that do not fit into a row.
  *
  * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
  * crop are copied.
  *
- * Which rows go this way is a share of each batch, its first rows; above SHARES, the rest is the share of those whose
- * Huffman codes are decoded there. If it is left to the loader, it starts with none, and follows who waits: the caller
- * for batches, or the workers for the caller.
+ * The device finishes the first rows of each batch. Their number is a share of the batch, in 16ths. Above SHARES, the
+ * rest is the share of rows whose Huffman codes the device decodes. With device_work=auto, the share starts at 0 and
+ * depends on who waits: the caller for batches, or the workers for the caller.
  */
 #include "base/buf.h"
 #include "loader.h"
@@ -88,7 +87,7 @@ void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_
     parcel_of(l, b, row)->kind = PARCEL_PIXELS;
 }
 
-/* Whether a row is among the first of its batch: the share of the device beyond `from`. */
+/* Whether a row is among the first rows of its batch that belong to the device's share beyond `from`. */
 static bool is_among(const struct stk_loader *l, int64_t row, int from)
 {
     const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed) - from;

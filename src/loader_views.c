@@ -121,7 +121,7 @@ static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p
     return STK_OK;
 }
 
-/* Several views have nothing in common but the image, so its ops have no head, and results must have one size. */
+/* Several views share only the image, so their ops have no common head, and their results must have one size. */
 static int read_views(struct stk_loader *l, struct plan_options *p, stk_error *e)
 {
     const char *const ops = p->ops ? p->ops : "";
@@ -244,7 +244,7 @@ static int row_of(struct stk_loader *l, struct worker *w, const struct view *v, 
     return STK_OK;
 }
 
-/* Makes an image whose size is its own, as a ragged row. */
+/* Makes an image of any size, as a ragged row. */
 static int run_frame(struct worker *w, const struct view *v, const struct job *j, const struct image *im, int64_t row,
                      stk_error *e)
 {

@@ -149,14 +149,14 @@ static int compare_version(const struct stk_loader *l, const struct state *s, st
     if (s->order > ORDER_VERSION)
         return error_set(e, STK_ECHANGED, "state",
                          "the state has an order of version %" PRIu64
-                         ", but this Stoker only knows version %d; update Stoker",
+                         ", but this Stoker supports only version %d; update Stoker",
                          s->order, ORDER_VERSION);
     if (s->order < ORDER_VERSION && order_shuffles_few(&l->order))
-        return error_set(e, STK_ECHANGED, "state",
-                         "the order changed: an older Stoker saved this state, and it shuffled up to %d samples or "
-                         "shards in another "
-                         "order; start the epoch again (set_epoch)",
-                         PERM_SMALL);
+        return error_set(
+            e, STK_ECHANGED, "state",
+            "the order changed: an older version of Stoker saved this state; it shuffled up to %d samples or "
+            "shards in another order; start the epoch again (set_epoch)",
+            PERM_SMALL);
     return STK_OK;
 }
 
@@ -172,11 +172,11 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
                          " now; restore the dataset of the state, or start without the state",
                          s->samples, mine->samples);
     if (s->data != mine->data)
-        return error_set(
-            e, STK_ECHANGED, "state",
-            "the dataset changed: as many samples, but other names, sizes or labels (fingerprint %016" PRIx64
-            " then, %016" PRIx64 " now); restore the dataset of the state, or start without the state",
-            s->data, mine->data);
+        return error_set(e, STK_ECHANGED, "state",
+                         "the dataset changed: the number of samples is the same, but names, sizes or labels differ "
+                         "(fingerprint %016" PRIx64 " then, %016" PRIx64
+                         " now); restore the dataset of the state, or start without the state",
+                         s->data, mine->data);
     if (s->seed != mine->seed || s->shuffle != mine->shuffle)
         return error_set(e, STK_ECHANGED, "state",
                          "the order changed: seed %" PRIu64 ", shuffle %" PRIu64 " then; seed %" PRIu64

@@ -170,11 +170,12 @@ static void explain_memory(stk_loader *l, struct buf *b)
 {
     const struct pace p = ring_pace(&l->ring);
     const int64_t mib = 1 << 20;
-    buf_printf(b,
-               "memory     at most %lld MiB: %lld (at most %lld) batches ahead of %.1f MiB each, scratch of %zu MiB "
-               "per thread\n",
-               (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
-               (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
+    buf_printf(
+        b,
+        "memory     at most %lld MiB: %lld (at most %lld) prefetched batches of %.1f MiB each, scratch of %zu MiB "
+        "per thread\n",
+        (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
+        (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
     buf_printf(b, "           and %zu MiB more for one large image at a time\n", l->budget.reserve >> 20);
     size_t held, most;
     source_memory(l->source, &held, &most);

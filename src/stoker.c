@@ -106,7 +106,7 @@ static int check_amounts(const stk_options *o, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "batch_size is %lld; it must be between 1 and %d",
                          (long long)o->batch_size, INT32_MAX);
     if (o->drop_last && o->pad_last)
-        return usage(e, "drop_last and pad_last exclude each other; set only one");
+        return usage(e, "drop_last and pad_last cannot be combined; set only one");
     if (o->world_size < 1 || o->rank < 0 || o->rank >= o->world_size)
         return error_set(e, STK_EUSAGE, "open",
                          "rank is %d and world_size is %d; rank must be from 0 to world_size - 1", o->rank,
@@ -124,13 +124,12 @@ static int check_order(const stk_options *o, stk_error *e)
     if (o->steps_per_epoch < 0 || o->n_weights < 0)
         return usage(e, "steps_per_epoch or n_weights is negative");
     if (o->weights && o->shuffle)
-        return usage(e, "weights and shuffle exclude each other, because weights already draw at random; set only one");
+        return usage(e, "weights and shuffle cannot be combined, because weights already draw at random; set only one");
     if (o->sampled && (o->weights || o->shuffle || o->steps_per_epoch || o->mix))
-        return usage(
-            e,
-            "sampled excludes shuffle, weights, mix and steps_per_epoch, because stk_loader_set_order gives the order");
+        return usage(e, "sampled cannot be combined with shuffle, weights, mix or steps_per_epoch: "
+                        "stk_loader_set_order gives the order");
     if (o->mix && o->weights)
-        return usage(e, "mix and weights exclude each other: mix draws sources, weights draw samples; set only one");
+        return usage(e, "mix and weights cannot be combined: mix draws sources, weights draw samples; set only one");
     return STK_OK;
 }
 

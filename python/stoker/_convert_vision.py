@@ -117,7 +117,7 @@ def why_not(dataset: Any) -> str:
     ):
         return "it has a _load_image of its own"
     if _transforms(dataset) is None:
-        return "its transforms are called with image and target; give transform and target_transform, or stoker.Loader"
+        return "its transforms take image and target; pass transform and target_transform, or use stoker.Loader"
     return ""
 
 

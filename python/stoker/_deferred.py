@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets whose own code runs on placeholders, so that the engine can read the images.
 
-A shallow copy of the dataset gets another loader of images, and other transforms: they only note what they were asked
-for. The dataset's own `__getitem__` then runs for every sample, on the copy. It returns what it always returns, with a
+A shallow copy of the dataset gets another loader of images, and other transforms: they only record their arguments. The
+dataset's own `__getitem__` then runs for every sample, on the copy. It returns what it always returns, with a
 placeholder where the image would be. So labels, paths, indices and `target_transform` are the dataset's own.
 
 This is right if the code does nothing else to the image, changes nothing, and costs little. `is_simple` checks that by

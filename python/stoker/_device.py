@@ -61,7 +61,7 @@ def output_of(output: str, device: str | None) -> str:
     'numpy'
     >>> output_of("numpy", "cuda:0")
     Traceback (most recent call last):
-    stoker.UsageError: output='numpy' is in host memory; with device='cuda:0' give output='torch', 'jax' or 'cupy'
+    stoker.UsageError: output='numpy' is in host memory; with device='cuda:0' pass output='torch', 'jax' or 'cupy'
     """
     choice("output", output, OUTPUTS)
     if output == "auto":
@@ -69,10 +69,10 @@ def output_of(output: str, device: str | None) -> str:
         output = next((name for name in names if name in sys.modules), "numpy")
         if device and output == "numpy":
             raise usage(
-                f"device={device!r} gives arrays of torch, JAX or CuPy; import one of them first, or give output"
+                f"device={device!r} gives arrays of torch, JAX or CuPy; import one of them first, or pass output"
             )
     if device and output not in ON_DEVICE:
-        raise usage(f"output={output!r} is in host memory; with device={device!r} give output='torch', 'jax' or 'cupy'")
+        raise usage(f"output={output!r} is in host memory; with device={device!r} pass output='torch', 'jax' or 'cupy'")
     return output
 
 

@@ -119,7 +119,7 @@ def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
         raise usage("fields is empty; name at least one field")
     names = [w.name for w in wanted]
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-        raise usage(f"fields has {twice[0]!r} twice; give a dict with different names")
+        raise usage(f"fields has {twice[0]!r} twice; pass a dict with different names")
     return wanted
 
 
@@ -149,7 +149,7 @@ def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | Non
     for w in wanted:
         if w.own or w.kind == "str":
             what = repr(w.column) if w.own else f"{w.column}:str"
-            raise usage(f"fields of a Source: only a loader has {what}; give it to the loader")
+            raise usage(f"fields of a Source: only a loader has {what}; pass it to the loader")
     return texts(wanted)
 
 

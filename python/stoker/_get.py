@@ -43,13 +43,13 @@ def which(indices: Numbers, positions: Numbers, fill: Fill | None) -> Which:
     (array([3]), None)
     """
     if isinstance(fill, IterableFill):
-        raise usage("get(): an iterable cannot go back to its samples; give a dataset with __getitem__ and __len__")
+        raise usage("get(): an iterable cannot go back to its samples; pass a dataset with __getitem__ and __len__")
     chosen, places = _numbers("indices", indices), _numbers("positions", positions)
     if chosen is None and places is None:
         raise usage("get() needs indices, as in the field `index`, or positions, as in the field `position`")
     if chosen is not None and places is not None and len(chosen) != len(places):
         raise usage(
-            f"get(): there are {len(chosen)} indices but {len(places)} positions; give one position for each index"
+            f"get(): there are {len(chosen)} indices but {len(places)} positions; pass one position for each index"
         )
     return chosen, places
 
@@ -97,7 +97,7 @@ def _row_bytes(handle: _stoker.Loader) -> tuple[int, bool]:
 def options_for_all(loader: Any, fill: Fill | None, memory: int | str | None) -> dict[str, Any]:
     """Options of an engine that makes one batch of all samples, if there is memory for it."""
     if isinstance(fill, IterableFill):
-        raise usage("load_all(): an iterable has no length; give a dataset with __getitem__ and __len__")
+        raise usage("load_all(): an iterable has no length; pass a dataset with __getitem__ and __len__")
     n, (row, more) = loader._engine.count(), _row_bytes(loader._engine)
     need = n * row
     limit = memory_bytes("memory", memory)

@@ -56,7 +56,7 @@ class Transform:
 
 def _add(to: Transform, item: Any) -> None:
     if isinstance(item, type):
-        raise usage(f"transform contains the class {item.__name__}; give an object: {item.__name__}(...)")
+        raise usage(f"transform contains the class {item.__name__}; pass an object: {item.__name__}(...)")
     if isinstance(item, Lambda):
         to.functions.append(Caller(item.function))
     elif isinstance(item, FUNCTIONS):
@@ -80,7 +80,7 @@ class Albumentations:
 
     def __call__(self, image: Any) -> Any:
         if image.shape[-1] > 4:
-            raise usage("albumentations takes images of (height, width, channels); give layout='NHWC'")
+            raise usage("albumentations takes images of (height, width, channels); pass layout='NHWC'")
         self.transform.set_random_seed(random.getrandbits(31))  # it has generators of its own
         return self.transform(image=np.asarray(image))["image"]
 
@@ -111,7 +111,7 @@ def _add_object(to: Transform, item: Any) -> None:
         _add_converted(to, item, converted)
     elif type(item).__module__.split(".")[0] in FRAMEWORKS:
         raise usage(
-            f"Stoker cannot convert {type(item).__module__}.{type(item).__name__}; wrap it in a function, or give the "
+            f"Stoker cannot convert {type(item).__module__}.{type(item).__name__}; wrap it in a function, or pass the "
             "dataset that uses it"
         )
     else:
@@ -126,7 +126,7 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
     if rest and not converted.sized and not to.text:
         raise usage(
             f"Stoker has no op {rest.__name__.partition(',')[0]}, and images differ in size before it: put a crop "
-            "before it, or give the dataset (ImageFolder) instead of the path"
+            "before it, or pass the dataset (ImageFolder) instead of the path"
         )
     to.foreign, to.dtype = True, converted.dtype
     to.originals.append(Caller(item))
@@ -297,7 +297,7 @@ def _check_makes_samples(source: Any) -> None:
     elif not hasattr(source, "__iter__"):
         what = "None" if source is None else f"of type {type(source).__name__}"
         raise usage(
-            f"the source is {what}; give a path, a Source, arrays, a dataset with __getitem__ and __len__, or an "
+            f"the source is {what}; pass a path, a Source, arrays, a dataset with __getitem__ and __len__, or an "
             "iterable of samples"
         )
 
@@ -320,7 +320,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
             raise usage(f"the source is a dict, so every value must be an array, but {others[0]}")
         return _from_arrays(source)
     if isinstance(source, type) or getattr(source, "ndim", 1) == 0:
-        what = f"the class {source.__name__}; give an object" if isinstance(source, type) else "a single number"
+        what = f"the class {source.__name__}; pass an object" if isinstance(source, type) else "a single number"
         raise usage(f"the source is {what}")
     if _is_list(source) and (given := _from_sequence(source)):
         return given
@@ -330,7 +330,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     if transform.text and not transform.originals:
         raise usage(
             f"{transform.text}: ops work on images that Stoker reads itself, but {type(source).__name__} makes its "
-            "samples in Python; give a torchvision transform instead, or the folder, list or array of the images"
+            "samples in Python; pass a torchvision transform instead, or the folder, list or array of the images"
         )
     functions = _functions_for(transform)
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):

@@ -35,7 +35,7 @@ class Batches:
                 raise StopIteration
             if self._loader._generation != self._generation:
                 raise usage(
-                    "this iterator has ended: the loader began another iterator, or loaded a state; call iter() again"
+                    "this iterator has ended: the loader started another iterator, or loaded a state; call iter() again"
                 )
             try:
                 return self._loader._next()

@@ -56,7 +56,7 @@ def _check_layout(loader: Any, keras: Any) -> None:
     if any(c.kind == "image" for c in loader._form.columns) and (wanted == "channels_last") != (a["layout"] == "NHWC"):
         good = "NHWC" if wanted == "channels_last" else "NCHW"
         raise usage(
-            f"the images have the layout {a['layout']}, but Keras' image_data_format is {wanted}; give the loader "
+            f"the images have the layout {a['layout']}, but Keras' image_data_format is {wanted}; pass the loader "
             f"layout='{good}', or call keras.config.set_image_data_format()"
         )
 

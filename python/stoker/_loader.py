@@ -108,7 +108,7 @@ class Loader(Generic[B_co]):
     features         the same as a dict of tf.io.FixedLenFeature and VarLenFeature, for TFRecord
     classes          the class names in label order; by default those of the source, sorted
     exif             False: ignore the EXIF orientation; by default it is applied
-    sizes            for images of different sizes: "same" (default) is an error; "pad" pads them with zeros at the
+    sizes            for images of different sizes: "same" (default) refuses them; "pad" pads them with zeros at the
                      right and at the bottom, and adds a field `sizes` of heights and widths; "list" gives a list
     fidelity         "exact" (default): the pixels that Pillow gives; "draft": decode large JPEGs at a smaller scale
 
@@ -129,7 +129,7 @@ class Loader(Generic[B_co]):
     sampler          an iterable of sample indices in your own order; batch_sampler: an iterable of lists of them
     weights          one number for each sample: samples are drawn with these weights, with replacement
     mix              one weight for each of several sources: Loader([a, b], mix=(0.7, 0.3))
-    steps_per_epoch  batches in an epoch; by default what the samples give
+    steps_per_epoch  batches in an epoch; by default one pass over the samples
     rank             and world_size: the part of the data for this process; found from torch.distributed or torchrun by
                      default; rank="slurm" and rank="mpi" read those launchers' variables
 
@@ -139,7 +139,7 @@ class Loader(Generic[B_co]):
     on_error         "raise" (default), "skip" or "replace" a bad sample; max_bad: the share that may be bad (0.01)
     cache            keep "bytes", "dct" or "pixels" for later epochs, or "auto"; cache_dir and cache_size: on disk
     processes        worker processes for your own functions and datasets; 0: they run in the thread that asks for
-                     batches; by default as many as pay off. The rows are the same for any number of processes
+                     batches; by default as many as are useful. The rows are the same for any number of processes
     progress         show a progress bar
     device           "cuda", "cuda:1", or a device of torch, JAX or CuPy: batches arrive in the memory of this GPU
     device_work      which part of decoding JPEGs this GPU does: "none", "idct" (all after the Huffman codes), "decode"
@@ -995,7 +995,7 @@ class Loader(Generic[B_co]):
     ) -> Sheet:
         """A contact sheet of the first n samples of an epoch as training sees them, with their classes.
 
-        path       where to write it as PNG; by default a temporary file, which printing the sheet names. In a notebook
+        path       where to write it as PNG; by default a temporary file; print the sheet to see its path. In a notebook
                    the sheet is shown, and written only if `path` is given.
         epoch      by default the current one
         columns    images in a row

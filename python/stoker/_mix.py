@@ -23,7 +23,7 @@ def mixed(sources: Any, weights: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     for name, value in (("source", sources), ("mix", weights)):
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
             raise usage(
-                f"{name} is {value!r}; give several sources and a weight for each: Loader([a, b], mix=(0.7, 0.3))"
+                f"{name} is {value!r}; pass several sources and a weight for each: Loader([a, b], mix=(0.7, 0.3))"
             )
     return sources, weights
 
@@ -33,7 +33,7 @@ def mixture(sources: Sequence[Any], weights: Iterable[Any]) -> Source:
     parts = [s if isinstance(s, Source) else Source(s) for s in sources]
     numbers = [_weight(w) for w in weights]
     if len(parts) != len(numbers) or not parts:
-        raise usage(f"mix: {len(numbers)} weights for {len(parts)} sources; give one for each source")
+        raise usage(f"mix: {len(numbers)} weights for {len(parts)} sources; pass one for each source")
     both = Source.joined(parts) if len(parts) > 1 else parts[0].subset(range(len(parts[0])))
     both._mix = np.array(numbers, np.float64), np.array([len(p) for p in parts], np.int64)
     return both
@@ -59,5 +59,5 @@ def mix(sources: Mapping[Any, float] | Iterable[tuple[Path | Source, float]]) ->
         raise usage(f"mix: {sources!r} must be a dict of sources and weights")
     pairs = list(sources.items() if isinstance(sources, Mapping) else sources)
     if any(not isinstance(p, tuple) or len(p) != 2 for p in pairs):
-        raise usage("mix: give a dict of sources and weights, or pairs (source, weight)")
+        raise usage("mix: pass a dict of sources and weights, or pairs (source, weight)")
     return mixture([s for s, _ in pairs], [w for _, w in pairs])

@@ -56,7 +56,7 @@ class ClampKeyPoints(Op):
 
 
 class SanitizeKeyPoints(Op):
-    """Removes keypoints that are outside of the image; of keypoints in groups, a group with such a point.
+    """Removes keypoints that are outside of the image; if keypoints form groups, removes the whole group.
 
     >>> SanitizeKeyPoints()
     SanitizeKeyPoints

@@ -77,7 +77,7 @@ class RandomAffine(Op):
 class RandomPerspective(Op):
     """Moves the corners of the image inwards at random, with probability p.
 
-    distortion_scale how far, from 0 to 1: half of the size
+    distortion_scale how far, from 0 to 1; with 1, by up to half of the size
     interpolation    "nearest", "bilinear" (default) or "bicubic"
     fill             the colour outside of the image
 
@@ -158,7 +158,7 @@ class JPEG(Op):
 
 
 class FiveCrop(Op):
-    """Crops the four corners and the middle, each to `size`, or (height, width). Batches get a further dimension of 5.
+    """Crops the four corners and the middle, each to `size`, or (height, width). Batches have another dimension of 5.
 
     >>> FiveCrop(224)
     FiveCrop(224)
@@ -169,7 +169,7 @@ class FiveCrop(Op):
 
 
 class TenCrop(Op):
-    """The crops of FiveCrop, and those of the mirrored image. Batches get a further dimension of 10.
+    """Makes the crops of FiveCrop, and those of the flipped image. Batches have another dimension of 10.
 
     vertical_flip    True: mirrors top to bottom instead of left to right
 
@@ -186,7 +186,7 @@ class RandomIoUCrop(Op):
 
     min_scale        and max_scale: the range of each side, as a share
     min_aspect_ratio and max_aspect_ratio: the range of width / height
-    sampler_options  overlaps to choose from; 1 or more leaves the image as it is
+    sampler_options  overlaps to choose from; 1 or more keeps the image unchanged
     trials           how often it tries before it chooses again
 
     >>> RandomIoUCrop(min_scale=0.5)

@@ -67,7 +67,7 @@ def noise(
 
 
 class AutoAugment(Op):
-    """Two augmentations of a learned policy: "imagenet" (default), "cifar10" or "svhn".
+    """Applies two augmentations of a learned policy: "imagenet" (default), "cifar10" or "svhn".
 
     interpolation    "nearest" (default), "bilinear" or "bicubic", for rotations and shears
     fill             the colour outside of the image: one number or three
@@ -83,7 +83,7 @@ class AutoAugment(Op):
 
 
 class RandAugment(Op):
-    """`num_ops` random augmentations of one magnitude; interpolation and fill: as in AutoAugment.
+    """Applies `num_ops` random augmentations of one magnitude; interpolation and fill: as in AutoAugment.
 
     >>> RandAugment(magnitude=5)
     RandAugment(magnitude=5)
@@ -107,7 +107,7 @@ class RandAugment(Op):
 
 
 class TrivialAugmentWide(Op):
-    """One random augmentation of a random magnitude; interpolation and fill: as in AutoAugment.
+    """Applies one random augmentation of a random magnitude; interpolation and fill: as in AutoAugment.
 
     >>> TrivialAugmentWide()
     TrivialAugmentWide
@@ -125,7 +125,7 @@ class AugMix(Op):
     """Mixes the image with chains of random augmentations of it.
 
     severity         of the augmentations, 1 to 10
-    mixture_width    count of chains, up to 8
+    mixture_width    the number of chains, up to 8
     chain_depth      augmentations in a chain, up to 8; -1: from 1 to 3, at random
     alpha            of the distribution of the weights
     all_ops          also brightness, contrast, colour and sharpness
@@ -157,7 +157,7 @@ class AugMix(Op):
 
 
 class TimmAugment(Op):
-    """timm's policies, by their strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "3a", "augmix-m5-w4-d2".
+    """Applies a policy of timm, by its string: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "3a", "augmix-m5-w4-d2".
 
     interpolation    "random" (default: bilinear or bicubic), "nearest", "bilinear" or "bicubic"
     fill             the colour outside of the image: one number or three

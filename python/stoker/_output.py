@@ -29,7 +29,7 @@ def numpy_bfloat16() -> Any:
     try:
         return importlib.import_module("ml_dtypes").bfloat16
     except ImportError:
-        raise usage("NumPy has no bfloat16; run pip install ml_dtypes, or give output='torch'") from None
+        raise usage("NumPy has no bfloat16; run pip install ml_dtypes, or pass output='torch'") from None
 
 
 def _numpy(bfloat16: bool) -> Convert:

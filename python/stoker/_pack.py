@@ -104,10 +104,10 @@ def pack(
     baseline     rewrite progressive JPEGs in one scan, without loss: slightly larger, faster to decode
     shuffle      pack in random order, by `seed`
     on_error     "raise" (default) or "skip" bad samples; max_bad: the share that may be bad
-    force        start again if `out` has a pack with other options; also write beside other files
+    force        replace a pack in `out` that was made with other options; also allow other files in `out`
     begin        called once with the estimate, and progress: called repeatedly; returning False stops packing
 
-    If packing stops, for whatever reason, the same call continues after the last finished shard, with the same result.
+    After any interruption, the same call continues after the last complete shard, with the same result.
 
     >>> packed = stoker.pack(photos, tmp / "packed")
     >>> packed.samples, packed.shards

@@ -69,7 +69,7 @@ class Ragged:
             return framework("torch").nested.nested_tensor_from_jagged(self.values, self.offsets)
         if kind == "tensorflow":
             return framework("tensorflow").RaggedTensor.from_row_splits(self.values, self.offsets, validate=False)
-        raise usage("nested(): only torch and TensorFlow have nested tensors; give output='torch' or 'tensorflow'")
+        raise usage("nested(): only torch and TensorFlow have nested tensors; pass output='torch' or 'tensorflow'")
 
     def __repr__(self) -> str:
         shapes = "" if self.shapes is None else f", shapes={self.shapes!r}"

@@ -74,7 +74,7 @@ def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] 
         return found
     if rank is not None or world_size is not None:
         if rank is None or world_size is None:
-            raise usage("rank and world_size go together; give both or neither")
+            raise usage("rank and world_size go together; pass both or neither")
         rank, world_size = whole("rank", rank, -(2**31), 2**31 - 1), whole("world_size", world_size, 0, 2**31 - 1)
         if not 0 <= rank < world_size:
             raise usage(f"rank is {rank} and world_size {world_size}; ranks go from 0 to world_size - 1")

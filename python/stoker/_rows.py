@@ -239,7 +239,7 @@ def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[A
     if is_half != (kind == "bfloat16") or not np.can_cast(array.dtype, to.dtype, "same_kind"):
         raise TypeError(
             f"{name} has the dtype {'bfloat16' if is_half else array.dtype}, but the first sample had {kind}; "
-            "use one dtype for all samples, or give a collate_fn"
+            "use one dtype for all samples, or pass a collate_fn"
         )
     to[...] = converted(name, array, to.dtype)
 
@@ -294,7 +294,7 @@ class Fill(Hook):
         self.shapes = tuple(() if k == "object" else as_array(v).shape for k, v in zip(self.kinds, values, strict=True))
         self.mapping = isinstance(first, Mapping)
         if words := misfit(self.names, self.shapes):
-            raise usage(f"{words}; rename or reshape it in the dataset, or give a collate_fn")
+            raise usage(f"{words}; rename or reshape it in the dataset, or pass a collate_fn")
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -329,7 +329,7 @@ class Fill(Hook):
             if array.shape != shape:
                 raise ValueError(
                     f"{name} has the shape {array.shape}, but the first sample had {shape}; "
-                    "resize or pad it in the dataset, or give a collate_fn"
+                    "resize or pad it in the dataset, or pass a collate_fn"
                 )
             _put(view, kind, name, value, array)
         for value, view in objects:  # last, because nothing can fail any more
@@ -372,7 +372,7 @@ class IterableFill(Fill):
     """
 
     END = "the iterable has ended"
-    OVER = "the iterable can be read only once; for another epoch, give an object whose __iter__ starts again"
+    OVER = "the iterable can be read only once; for another epoch, pass an object whose __iter__ starts again"
     COUNT = 1 << 40
 
     def __init__(self, iterable: Iterable[Any], whole: bool, functions: list[Caller]) -> None:

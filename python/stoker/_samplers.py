@@ -37,7 +37,7 @@ def sample_indices(what: str, samples: Iterable[Any]) -> NDArray[np.int64]:
                     raise TypeError
                 yield value.__index__()
             except (AttributeError, TypeError):
-                raise usage(f"{what} gave {value!r}; it must give integers, the indices of samples") from None
+                raise usage(f"{what}: {value!r} is not an integer, but samples are chosen by index") from None
 
     return np.fromiter(numbers(), np.int64)
 

@@ -103,7 +103,7 @@ def ls(source: Path | Source, threads: int | None = None) -> Listing:
     """Reads the header of every sample and reports what the source contains.
 
     source     a path or a Source
-    threads    by default as many as the machine has
+    threads    by default all CPUs that this process may use
 
     >>> listing = stoker.ls(photos)
     >>> listing.samples, listing.formats
@@ -132,7 +132,7 @@ def verify(source: Path | Source, threads: int | None = None, memory: int | str 
     """Decodes every sample and returns an exception for each bad one.
 
     source     a path or a Source
-    threads    by default as many as the machine has
+    threads    by default all CPUs that this process may use
     memory     a limit such as "2GiB". If a sample failed only because of it, `needs_memory` of its exception is True.
 
     >>> stoker.verify(photos)

@@ -35,7 +35,7 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Memory:
-    """A mapped file. Python's mmap would keep a descriptor open for each, of which a process has few."""
+    """A mapped file. Python's mmap would keep a descriptor open for each, and descriptors are limited."""
 
     def __init__(self, fd: int, size: int) -> None:
         address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)

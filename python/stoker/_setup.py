@@ -28,15 +28,15 @@ def check_order(a: Arguments) -> None:
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     others = a["batch_size"] != 1 or a["shuffle"] or a["sampler"] is not None or a["drop_last"]
     if a["batch_sampler"] is not None and others:
-        raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last; leave those out")
+        raise usage("batch_sampler cannot be combined with batch_size, shuffle, sampler or drop_last; leave those out")
     if a["sampler"] is not None and a["shuffle"]:
-        raise usage("sampler excludes shuffle, because the sampler is the order; leave one of them out")
+        raise usage("sampler and shuffle cannot be combined, because the sampler is the order; leave one out")
     if a["layout"] == "channels_last" and a["output"] == "tensorflow":
-        raise usage("layout='channels_last' is for torch; with TensorFlow give layout='NHWC'")
+        raise usage("layout='channels_last' is for torch; with TensorFlow, pass layout='NHWC'")
     if a["fields"] is not None and a["features"] is not None:
-        raise usage("fields and features both choose the fields; give one of them")
+        raise usage("fields and features both choose the fields; pass only one of them")
     if sampled and any(a[name] is not None for name in ("weights", "steps_per_epoch", "mix")):
-        raise usage("a sampler excludes weights, mix and steps_per_epoch; leave those out")
+        raise usage("a sampler cannot be combined with weights, mix or steps_per_epoch; leave those out")
 
 
 def _dtype(dtype: Any) -> int:

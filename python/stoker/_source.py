@@ -110,7 +110,7 @@ class Source:
             if not form and not isinstance(p, (str, bytes, os.PathLike)):
                 raise usage(f"Source() takes paths and tables, not a {type(p).__name__}")
         if forms[0] and fields is not None:
-            raise usage("fields of an Arrow or Parquet table belong to the loader; give them to Loader()")
+            raise usage("fields of an Arrow or Parquet table belong to the loader; pass them to Loader()")
         self._set(paths, [str(c) for c in classes] if classes is not None else None, [None] * len(paths))
         for text in [None] if fields is None else own_texts(fields):
             self._fields = [text] * len(paths)
@@ -391,7 +391,7 @@ class Source:
         """
         wanted = np.asarray(list(indices) if not isinstance(indices, np.ndarray) else indices)
         if wanted.dtype == bool and len(wanted) != len(self):
-            raise usage(f"subset: the mask has {len(wanted)} values for {len(self)} samples; give one for each sample")
+            raise usage(f"subset: the mask has {len(wanted)} values for {len(self)} samples; pass one for each sample")
         wanted = np.flatnonzero(wanted) if wanted.dtype == bool else sample_indices("subset: indices", wanted)
         bad = wanted[(wanted < -len(self)) | (wanted >= len(self))] if wanted.size else wanted
         if bad.size:

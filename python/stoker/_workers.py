@@ -465,7 +465,7 @@ def _how(code: int | None) -> str:
 
 
 class Workers:
-    """Processes and what they are doing. Closing ends them, whatever they do.
+    """Processes and what they are doing. Closing ends them at once.
 
     Any thread may close them. The lock is held by the one thread that sends or receives, also while it waits;
     close() wakes it first.
@@ -518,7 +518,7 @@ class Workers:
             raise Error("the loader is closed", stage="read")
 
     def receive(self, timeout: float | None) -> list[Reply]:
-        """Batches that are ready, and failures; waits for the first of them. An empty list: in vain."""
+        """Batches that are ready, and failures; waits for the first of them. An empty list: the timeout has passed."""
         found: list[Reply] = []
         end = None if timeout is None else time.monotonic() + timeout
         while not found:

@@ -89,6 +89,8 @@ class OwnArguments(TypedDict, total=False):
     dtype: DType | None
     layout: Layout
     seed: int | None
+    device: Any
+    sizes: Sizes
 
 
 ENGINE_ONLY = ("cache", "cache_dir", "cache_size", "memory", "dtype", "layout")
@@ -153,7 +155,7 @@ def _generator(seed: Any, generator: Any) -> Any:
     if seed is None or (isinstance(generator, Seeded) and generator.given == seed):
         return generator
     if generator is not None:
-        raise usage("seed and generator both determine the random numbers; give one of them")
+        raise usage("seed and generator both determine the random numbers; pass only one of them")
     return Seeded(whole("seed", seed, 0, 2**63 - 1))
 
 
@@ -167,14 +169,14 @@ class Rows(Protocol[T_co]):
 
 
 class DataLoader(_TorchLoader[T_co]):
-    """torch's DataLoader, with Stoker behind it: the same arguments, the same batches.
+    """torch's DataLoader on Stoker's engine: the same arguments, the same batches.
 
-    Folders of images (ImageFolder, DatasetFolder, parts and sums of them) and TensorDataset are read in C. Any other
-    dataset runs in `num_workers` processes, or in the calling thread without workers. Each sample has its own seed, so
-    that its random numbers do not depend on the number of workers; the trainer's own generators stay as they are.
+    Folders of images (ImageFolder, DatasetFolder, and Subset and ConcatDataset of them) and TensorDataset are read in
+    C. Any other dataset runs in `num_workers` processes, or in the calling thread without workers. Each sample has its
+    own seed, so its random numbers do not depend on the number of workers. The trainer's own generators do not change.
 
-    Stoker's own arguments are keywords: on_error, max_bad, cache, cache_dir, cache_size, memory, dtype, layout, device;
-    see `stoker.Loader`. `explain()` reports what runs where.
+    Stoker's own arguments are keywords: on_error, max_bad, cache, cache_dir, cache_size, memory, dtype, layout, seed,
+    device, sizes; see `stoker.Loader`. `explain()` reports what runs where.
 
     >>> from stoker import DataLoader
     >>> squares = [(float(i), i * i) for i in range(10)]
@@ -268,7 +270,7 @@ class DataLoader(_TorchLoader[T_co]):
 
     @classmethod
     def from_torch(cls, loader: Any, **own: Unpack[OwnArguments]) -> Any:
-        """The same loader with Stoker behind it, for loaders that another library has made.
+        """Converts a loader that another library has made.
 
         Takes torch's loaders, and those that accelerate, Hugging Face's Trainer and timm's create_loader return. Such a
         wrapper is changed in place and returned. `own` are arguments of Stoker's, such as `on_error` and `cache`.
@@ -330,7 +332,7 @@ class DataLoader(_TorchLoader[T_co]):
         ours = (data.SequentialSampler, data.RandomSampler)
         if type(self.sampler) in ours and (self.batch_sampler is None or type(self.batch_sampler) is data.BatchSampler):
             warnings.warn(
-                f"each of the {dist.get_world_size()} ranks reads the whole dataset: give "
+                f"each of the {dist.get_world_size()} ranks reads the whole dataset: pass "
                 "sampler=DistributedSampler(dataset), or use stoker.Loader, which divides the samples by itself",
                 RuntimeWarning,
                 stacklevel=4,

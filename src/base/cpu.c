@@ -2,9 +2,9 @@
 /*
  * cpu.c -- CPUs, memory and instruction sets that this process may use.
  *
- * sysconf() reports all CPUs of the host even to a container that may use two. So the affinity mask counts, and the
- * quota of the cgroup and of all above it (v2 cpu.max, v1 cpu.cfs_quota_us). Memory is limited in the same way, minus
- * what the cgroup holds already.
+ * sysconf() reports all CPUs of the host even to a container that may use two. So the limits are the affinity mask, and
+ * the quota of the cgroup and of all cgroups above it (v2 cpu.max, v1 cpu.cfs_quota_us). Memory is limited in the same
+ * way, minus what the cgroup already uses.
  */
 #include "base/cpu.h"
 

@@ -159,7 +159,7 @@ const char *number_list_read(const char *text, size_t n, stk_dtype t, uint8_t *t
     struct parsing p = {.at = text, .end = text + n, .type = t, .to = to, .most = most, .out = out};
     *out = (struct number_list){.ndim = -1};
     if (!number_is_type(t))
-        return "text is not converted to this type";
+        return "text cannot be converted to this type";
     skip_spaces(&p);
     if (p.at == p.end)
         return NULL;

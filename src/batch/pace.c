@@ -7,7 +7,7 @@
 enum {
     PATIENCE = 16,
     PATIENCE_MOST = 4096,
-    EASY = 8, /* batches; tells a caller who takes bursts from one who is always faster than the workers */
+    EASY = 8, /* batches; distinguishes a caller who takes bursts from one who is always faster than the workers */
 };
 
 void pace_init(struct pace *p, int threads, int64_t depth, int64_t depth_most)

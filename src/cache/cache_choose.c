@@ -52,7 +52,7 @@ static stk_cache choose_images(const struct cache_facts *f, double room, char *w
     return STK_CACHE_NONE;
 }
 
-/* There is nothing to decode, so rows are kept as they are, whatever was asked for. */
+/* There is nothing to decode, so every kind of cache keeps the rows unchanged. */
 static stk_cache choose_rows(const struct cache_facts *f, double room, char *words, size_t n)
 {
     const bool asked = f->asked != STK_CACHE_AUTO;

@@ -58,7 +58,7 @@ static int no_device(stk_error *e)
 {
     if (visible())
         return error_set(e, STK_EDEVICE, "device",
-                         "CUDA finds no GPU, because CUDA_VISIBLE_DEVICES is \"%.64s\"; set it to the numbers of the "
+                         "CUDA finds no GPU, because CUDA_VISIBLE_DEVICES is \"%.64s\"; set it to the indices of the "
                          "GPUs to use, " LEAVE_OUT,
                          visible());
     return fail(e, "NVIDIA's driver is installed, but it finds no GPU; check `nvidia-smi`, " LEAVE_OUT);

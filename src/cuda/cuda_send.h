@@ -31,8 +31,8 @@ struct cuda_send {
     double copy_s, kernel_s;
 };
 
-/* One field of a batch. pixels > 0: the bytes are rows of so many pixels, for the kernel. pitch > 0: they are parcels,
- * so far apart. */
+/* One field of a batch. pixels > 0: the bytes are rows of this many pixels, for the kernel. pitch > 0: they are
+ * parcels, `pitch` bytes apart. */
 struct cuda_item {
     void *from;
     void *to;

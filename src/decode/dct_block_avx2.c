@@ -3,7 +3,7 @@
  * dct_block_avx2.c -- decoding blocks with AVX2.
  *
  * A table of 256 shuffles puts bytes where 8 bits of a mask are ones: the columns of the rows that exist, the bytes
- * among the small values, the coefficients of a row. The sum of all earlier masks tells where a row's values start; one
+ * among the small values, the coefficients of a row. The sum of all earlier masks is where a row's values start; one
  * multiplication computes it for all eight rows.
  */
 #include "decode/dct_block.h"

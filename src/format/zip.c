@@ -6,7 +6,8 @@
  *                one per file                            the central directory
  *
  * Only the entries are reliable: the sizes in the headers of files may be missing. Offsets count from the start of the
- * archive, which may follow other bytes in the file. The directory ends where `end` starts, which reveals how many.
+ * archive, which may follow other bytes in the file. The directory ends where `end` starts; this shows how many bytes
+ * precede the archive.
  */
 #include "format/zip.h"
 

@@ -32,7 +32,7 @@ int annotated_open(struct source *s, const struct source_options *o, const struc
 int annotated_scan(struct image_paths *out, int dir, int threads, stk_error *e);
 
 /* Appends the file to `to`, followed by IO_SLACK zeros that to->len does not count. If it does not exist:
- * STK_ENOTFOUND. An empty file is no error. held: bytes that the sample has besides. */
+ * STK_ENOTFOUND. An empty file is not an error. held: other bytes that the sample already has. */
 int annotated_load(const struct source *s, struct reading *r, int dir, const char *path, size_t held, struct buf *to,
                    stk_error *e);
 /* The path of a file that is named after sample i: folder, key without its suffix, suffix. Returns the length as

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coco_index.h -- what is kept in memory of an annotation file in COCO's format: where the annotations of each image
- * are. Their values are parsed when a sample is read.
+ * coco_index.h -- the index of an annotation file in COCO's format: the offsets of the annotations of each image. Their
+ * values are parsed when a sample is read.
  *
  *     coco_index_read(&x, fd, ignore, e)
  *     x.notes[x.starts[i]] ... x.notes[x.starts[i + 1] - 1] are the annotations of image i, in the file's order

@@ -2,8 +2,8 @@
 /*
  * example_columns.c -- the columns of a dataset of tf.train.Examples.
  *
- * An example only tells whether a feature has byte strings, floats or integers. Their count and meaning follow from all
- * examples, so that no later example can contradict:
+ * One example only shows whether a feature has byte strings, floats or integers. All examples together determine their
+ * count and meaning:
  *
  *     one number in every example                    a number
  *     integers and floats                            a float

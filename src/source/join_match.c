@@ -3,8 +3,9 @@
  * join_match.c -- the common fields and classes of several sources.
  *
  * Fields are matched by name. Numbers must have the same type and shape, since they share an array. Images may differ:
- * if some are encoded and some are pixels, or pixels differ in size, s calls them encoded and each source describes its
- * own. Classes are matched by name too. If the sources have different classes, s has all of them in byte order.
+ * if some are encoded and some are pixels, or pixels differ in size, the field of s is an encoded image, and each
+ * source describes its own. Classes are matched by name too. If the sources have different classes, s has all of them
+ * in byte order.
  */
 #include "source/join_match.h"
 

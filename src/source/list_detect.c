@@ -2,8 +2,8 @@
 /*
  * list_detect.c -- detects format, header and columns of a list.
  *
- * What the suffix does not tell follows from the first records. Whether the lines of a .txt have labels follows from
- * all of them.
+ * The suffix determines the format. If it does not, the first records do. All records determine whether the lines of a
+ * .txt have labels.
  */
 #include <limits.h>
 #include <stdio.h>

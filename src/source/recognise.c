@@ -201,7 +201,7 @@ static const struct {
     {"Rar!", "rar archives", 4},
 };
 
-/* Their suffixes tell more than their first bytes: files of torch start like zip archives. */
+/* Their suffixes say more than their first bytes: files of torch start like zip archives. */
 static const struct {
     const char *suffix, *what;
 } foreign_suffixes[] = {

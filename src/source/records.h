@@ -95,7 +95,7 @@ struct record_format {
      * notes. */
     int (*join)(struct buf *all, const uint8_t *one, size_t n);
     /* Adds the columns, from the notes or from some samples (records_read). NULL: every part is a column, and its name
-     * tells the kind. */
+     * determines the kind. */
     int (*find_columns)(const struct source *s, struct columns *c, stk_error *e);
     /* Called when the fields are known: allocates with malloc what parse needs. NULL: nothing. */
     int (*prepare)(const struct source *s, const struct columns *c, void **state, stk_error *e);

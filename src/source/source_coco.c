@@ -116,9 +116,9 @@ static int choose_folder(const struct coco *c, const char *query, char to[PATH_M
         return STK_OK;
     image_paths_get(&c->x.paths, 0, first, sizeof first);
     if (query_get(query, "images", to, PATH_MAX))
-        return error_set(e, STK_ENOTFOUND, "open", "its images are not in %.300s; the first is %.300s", to, first);
+        return error_set(e, STK_ENOTFOUND, "open", "its images are not in %.300s; the first one is %.300s", to, first);
     return error_set(e, STK_ENOTFOUND, "open",
-                     "its images are neither beside it nor in the usual folders; the first is %.300s; name their "
+                     "its images are neither next to it nor in the usual folders; the first one is %.300s; name their "
                      "folder: coco:FILE?images=FOLDER",
                      first);
 }

@@ -59,8 +59,7 @@ static int check_blend(struct flow *f, const struct op *o, double *alpha)
         return text_error(f->text, o->column, "%s: use it once; RandomChoice([MixUp, CutMix]) draws one of two",
                           op_name(o));
     if (*alpha > 0 || (f->blends && b->classes != (int64_t)classes))
-        return text_error(f->text, o->column, "%s: use it once, and with the num_classes of the op beside it",
-                          op_name(o));
+        return text_error(f->text, o->column, "%s: use it once, with the same num_classes as the other op", op_name(o));
     *alpha = o->arg[0].v[0];
     b->classes = (int64_t)classes;
     b->p = f->inside && strcmp(op_name(f->inside), "RandomApply") == 0 ? op_arg(f->inside, &arg_p)->v[0] : 1;

@@ -5,7 +5,7 @@
 #include "transform/drawing.h"
 #include "transform/plan_inner.h"
 
-static const struct arg_type arg_least = {"a number from 1 on", .low = 1, .high = 1e9, .counts = ARG_COUNT(1)};
+static const struct arg_type arg_least = {"a number of at least 1", .low = 1, .high = 1e9, .counts = ARG_COUNT(1)};
 
 static int draw_sanitize_boxes(struct drawing *g, const struct op *o)
 {

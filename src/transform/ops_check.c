@@ -46,18 +46,21 @@ int flow_op(struct flow *f, const struct op *o)
     if (leaves && !(f->inside && o->spec->flags & OP_TYPES))
         return STK_OK;
     if (f->blends && !f->inside)
-        return text_error(f->text, o->column, "%s comes after %s, which combines the rows of a batch: put it before",
-                          op_name(o), op_name(f->blends));
+        return text_error(f->text, o->column,
+                          "%s comes after %s, which combines the rows of a batch; move it before that op", op_name(o),
+                          op_name(f->blends));
     if (f->ops->erases && !(o->spec->flags & (OP_LATE | OP_TYPES)) && !blends)
-        return text_error(f->text, o->column, "%s comes after %s, which works on the finished row: put it before",
-                          op_name(o), op_name(f->ops->erases));
+        return text_error(f->text, o->column,
+                          "%s comes after %s, which works on the finished row; move it before that op", op_name(o),
+                          op_name(f->ops->erases));
     if (f->ops->normalize && !(o->spec->flags & OP_LATE) && !blends)
-        return text_error(f->text, o->column, "%s comes after Normalize: put it before", op_name(o));
+        return text_error(f->text, o->column, "%s comes after Normalize; move it before Normalize", op_name(o));
     if (f->floats && !blends && !only_moves(o))
-        return text_error(f->text, o->column, "%s comes after %s, which makes floats: put it before", op_name(o),
-                          op_name(f->floats));
+        return text_error(f->text, o->column, "%s comes after %s, which makes floats; move it before that op",
+                          op_name(o), op_name(f->floats));
     if (f->inside && o->spec->flags & OP_TYPES)
-        return text_error(f->text, o->column, "%s cannot be inside %s: put it after", op_name(o), op_name(f->inside));
+        return text_error(f->text, o->column, "%s cannot be inside %s; move it after that op", op_name(o),
+                          op_name(f->inside));
     return o->spec->check ? o->spec->check(f, o) : STK_OK;
 }
 

@@ -161,7 +161,7 @@ static int check_order(struct flow *f, const struct op *o)
             return rc;
         if (one.channels != f->channels || one.w != f->w || one.h != f->h)
             return text_error(f->text, c->column,
-                              "%s changes the size or the channels, so it cannot be inside %s: put it before",
+                              "%s changes the size or the channels, so it cannot be inside %s; move it before that op",
                               op_name(c), op_name(o));
     }
     return STK_OK;

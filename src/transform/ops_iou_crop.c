@@ -15,7 +15,7 @@ enum { ROUNDS = 1000 };
 
 static const struct arg_type arg_share = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 static const struct arg_type arg_aspect = {"a number above 0", .low = 1e-3, .high = 1e3, .counts = ARG_COUNT(1)};
-static const struct arg_type arg_overlaps = {"up to 15 overlaps from 0 on; 1 or more leaves the image as it is",
+static const struct arg_type arg_overlaps = {"up to 15 overlaps of at least 0; 1 or more keeps the image unchanged",
                                              .high = 2, .counts = 0xfffe};
 static const struct arg_type arg_trials = {"a whole number from 1 to 1000", .low = 1, .high = 1000,
                                            .counts = ARG_COUNT(1), .whole = true};

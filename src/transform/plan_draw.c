@@ -188,7 +188,7 @@ int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h
         if (out->steps[i].kind == STEP_FORK)
             return error_set(
                 e, STK_EUSAGE, "transform",
-                "masks, boxes and keypoints cannot follow ops that mix images, as AugMix does; use others");
+                "ops that mix images, such as AugMix, cannot be combined with masks, boxes and keypoints; use others");
     return STK_OK;
 }
 

@@ -53,7 +53,7 @@ says err '32 MiB' "the least memory is named"
 [ ! -e few.txt ] || fail "too little memory: a list was written"
 "$stoker" synth large --samples 1 --classes 1 --size 2400 >/dev/null
 ends 1 "an image that lacks memory" "$stoker" verify large --memory 16M --threads 1 --quarantine few.txt
-says err '1 sample failed for lack of memory; try more --memory; not quarantined' "an image that lacks memory"
+says err '1 sample failed because --memory was too small; raise it; not quarantined' "an image that lacks memory"
 [ ! -s few.txt ] || fail "an image that lacks memory is in the quarantine"
 # The recipe of the help, with equal names in two classes and a name that holds a newline.
 mkdir -p twins/a twins/b rejected

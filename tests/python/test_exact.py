@@ -151,7 +151,7 @@ def test_padding_of_every_spelling(tmp_path, kind, pad):
 def test_masks_are_no_numbers():
     x = np.zeros((6, 2))
     for mask in ([True, False], np.array([True, False])):
-        with pytest.raises(stoker.UsageError, match="the sampler gave (np.)?True"):
+        with pytest.raises(stoker.UsageError, match="the sampler: (np.)?True"):
             list(stoker.Loader(x, sampler=mask, **K))
     with pytest.raises(stoker.UsageError, match="weights"):
         stoker.Loader(x, weights=np.ma.masked_array(np.ones(6), [1, 0, 0, 0, 0, 0]), **K)

@@ -197,7 +197,7 @@ def test_features_of_tf(tmp_path):
     assert batch.y.tolist() == [i if i % 2 else -7 for i in range(6)]
     assert batch.ids.to_list() == [list(range(i)) for i in range(6)]
     assert batch.name == [f"n{i}" for i in range(6)]
-    with pytest.raises(stoker.UsageError, match="give one of them"):
+    with pytest.raises(stoker.UsageError, match="pass only one of them"):
         stoker.Loader(path, features=features, fields=("x",))
     with pytest.raises(stoker.UsageError, match="FixedLenFeature"):
         stoker.Loader(path, features={"x": SimpleNamespace(shape=[], dtype="complex")})

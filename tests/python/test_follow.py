@@ -195,10 +195,10 @@ def test_boxes_outside_of_the_image_and_many_boxes(tmp_path):
 @pytest.mark.parametrize(
     "ops, words",
     {
-        "CenterCrop(20) | AugMix": "cannot follow AugMix",
-        "FiveCrop(20)": "cannot follow several views",
-        "a: CenterCrop(20) ; b: CenterCrop(20)": "cannot follow several views",
-        "CenterCrop(20) | MixUp(num_classes=3)": "cannot follow MixUp",
+        "CenterCrop(20) | AugMix": "AugMix cannot be combined",
+        "FiveCrop(20)": "several views cannot be combined",
+        "a: CenterCrop(20) ; b: CenterCrop(20)": "several views cannot be combined",
+        "CenterCrop(20) | MixUp(num_classes=3)": "MixUp cannot be combined",
     }.items(),
 )
 def test_ops_that_nothing_can_follow(tar, ops, words):

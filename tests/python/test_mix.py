@@ -133,8 +133,8 @@ def test_pickles(two):
         ({"mix": (1, "x")}, "is not a number"),
         ({"mix": (1, -1)}, "not negative"),
         ({"mix": (0, 0)}, "greater than 0"),
-        ({"mix": (1, 1), "weights": np.ones(12)}, "exclude"),
-        ({"mix": (1, 1), "sampler": [1, 2], "shuffle": False}, "excludes"),
+        ({"mix": (1, 1), "weights": np.ones(12)}, "cannot be combined"),
+        ({"mix": (1, 1), "sampler": [1, 2], "shuffle": False}, "cannot be combined"),
         ({"mix": 3}, "several sources"),
     ],
 )

@@ -98,5 +98,5 @@ def test_mistakes(photos: str, ops: str, words: str) -> None:
 
 
 def test_functions_cannot_follow(photos: str) -> None:
-    with pytest.raises(stoker.UsageError, match="cannot follow several views"):
+    with pytest.raises(stoker.UsageError, match="cannot be combined with several views"):
         stoker.Loader(photos, [TWO, stoker.Lambda(lambda x: x)], batch_size=2)

@@ -93,7 +93,7 @@ def test_voc_and_pets(root):
 def test_what_runs_in_python_says_why(root):
     same_samples(coco(root, More, transform=SIZED), False, "it has a __getitem__ or __len__ of its own")
     joint = v2.Compose([v2.ToImage(), v2.Resize((32, 48)), v2.ToDtype(torch.float32, scale=True)])
-    same_samples(coco(root, transforms=joint), False, "its transforms are called with image and target")
+    same_samples(coco(root, transforms=joint), False, "its transforms take image and target")
     for dataset in (
         coco(root, transforms=joint),
         datasets.VOCDetection(str(root), transforms=joint),

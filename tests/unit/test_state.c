@@ -93,7 +93,7 @@ static void old_orders(void)
     CHECK_EQ(set_old_state(&o, NULL), STK_OK); /* not shuffled */
     o.shuffle = 1;
     CHECK_EQ(set_old_state(&o, &e), STK_ECHANGED);
-    CHECK_SAYS(e.text, "an older Stoker saved this state");
+    CHECK_SAYS(e.text, "an older version of Stoker saved this state");
     o.steps_per_epoch = 20; /* many positions, and still few samples */
     CHECK_EQ(set_old_state(&o, NULL), STK_ECHANGED);
     o.steps_per_epoch = 0;

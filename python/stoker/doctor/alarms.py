@@ -124,7 +124,7 @@ ALARMS = (
     ),
     Alarm(37, "poor-shuffle", poor_shuffle, "shuffle the file list before it is split, or enlarge the shuffle buffer"),
     Alarm(
-        38, "padded-eval", padded_eval, "leave out the repeated samples when you count: the dataset's length is exact"
+        38, "padded-eval", padded_eval, "leave out the repeated samples when you count; len(dataset) is the true number"
     ),
     Alarm(39, "exif-ignored", exif_ignored, "apply PIL.ImageOps.exif_transpose, or load with Stoker, which does so"),
     Alarm(40, "loss-nan", loss_nan, "lower the learning rate, or look for the first batch with NaN in it"),

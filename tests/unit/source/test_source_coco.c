@@ -181,7 +181,7 @@ static void refused_at_open(void)
     temp_file("val/x.json", "{\"annotations\":[]}");
     refused("%", "val/x.json", "has no list of images");
     temp_file("val/x.json", "{\"images\":[{\"id\":1,\"file_name\":\"gone.jpg\"}]}");
-    refused("%", "val/x.json", "the first is gone.jpg");
+    refused("%", "val/x.json", "the first one is gone.jpg");
     temp_file("val/x.json", "{\"other\":[]}");
     refused("%", "val/x.json", "neither COCO annotations nor one object per line");
 }
