@@ -10,12 +10,16 @@ enum { VARINT_MAX = 10 };
 
 static const uint64_t tops = UINT64_C(0x8080808080808080); /* set if the varint continues */
 
-/* The size of a varint; 0: it does not end within n bytes. */
-static size_t varint(const uint8_t *p, size_t n, uint64_t *out)
+/* The size of a varint; 0: it does not end within n bytes. Most have one or two bytes. */
+static inline size_t varint(const uint8_t *p, size_t n, uint64_t *out)
 {
-    if (n > 0 && p[0] < 128) { /* most of them */
+    if (n > 0 && p[0] < 128) {
         *out = p[0];
         return 1;
+    }
+    if (n > 1 && p[1] < 128) {
+        *out = (p[0] & 127u) | (uint64_t)p[1] << 7;
+        return 2;
     }
     uint64_t v = 0;
     for (size_t i = 0; i < n && i < VARINT_MAX; i++) {
@@ -28,23 +32,35 @@ static size_t varint(const uint8_t *p, size_t n, uint64_t *out)
     return 0;
 }
 
-bool wire_head(const uint8_t *p, size_t n, struct wire_head *h)
+static inline bool read_head(const uint8_t *p, size_t n, struct wire_head *h)
 {
     uint64_t tag;
     const size_t first = varint(p, n, &tag);
     if (first == 0 || tag >> 3 == 0 || tag >> 32 != 0)
         return false;
-    *h = (struct wire_head){.number = (uint32_t)(tag >> 3), .type = (enum wire_type)(tag & 7), .bytes = first};
-    uint64_t value = 0;
-    const bool number = h->type == WIRE_VARINT, bytes = h->type == WIRE_BYTES;
-    const size_t second = number || bytes ? varint(p + first, n - first, &value) : 0;
-    if (bytes) {
+    h->number = (uint32_t)(tag >> 3);
+    h->type = (enum wire_type)(tag & 7);
+    h->bytes = first;
+    switch (h->type) {
+    case WIRE_BYTES: {
+        const size_t second = varint(p + first, n - first, &h->n);
         h->bytes += second;
-        h->n = value;
         return second > 0;
     }
-    h->n = number ? second : h->type == WIRE_FIXED64 ? 8 : 4;
-    return number ? second > 0 : h->type == WIRE_FIXED64 || h->type == WIRE_FIXED32;
+    case WIRE_VARINT:
+        h->n = varint(p + first, n - first, &tag);
+        return h->n > 0;
+    case WIRE_FIXED64:
+    case WIRE_FIXED32:
+        h->n = h->type == WIRE_FIXED64 ? 8 : 4;
+        return true;
+    }
+    return false;
+}
+
+bool wire_head(const uint8_t *p, size_t n, struct wire_head *h)
+{
+    return read_head(p, n, h);
 }
 
 int wire_next(struct wire *w, struct wire_field *f)
@@ -53,7 +69,7 @@ int wire_next(struct wire *w, struct wire_field *f)
     struct wire_head h;
     if (left == 0)
         return 0;
-    if (!wire_head(w->p, left, &h) || h.n > left - h.bytes)
+    if (!read_head(w->p, left, &h) || h.n > left - h.bytes)
         return -1;
     *f = (struct wire_field){.number = h.number, .type = h.type, .p = w->p + h.bytes, .n = (size_t)h.n};
     w->p = f->p + f->n;
