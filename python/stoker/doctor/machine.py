@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .nvml import Nvml, Reading
+from .nvml import summary as gpu_summary
+
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 NETWORK = ("nfs", "cifs", "smb", "fuse", "lustre", "ceph", "gpfs", "9p", "glusterfs", "beegfs", "afs")
@@ -22,33 +25,37 @@ def _text(path: str | Path) -> str:
         return ""
 
 
-def cgroup_folder() -> Path:
-    """The cgroup (version 2) of this process."""
-    own = next((line[3:] for line in _text("/proc/self/cgroup").splitlines() if line.startswith("0::")), "/")
-    found = Path("/sys/fs/cgroup") / own.lstrip("/")
-    return found if (found / "cpu.stat").exists() else Path("/sys/fs/cgroup")
+def cgroup_folder(controller: str) -> Path:
+    """The cgroup of this process: of version 2, or of this controller in version 1."""
+    root = Path("/sys/fs/cgroup")
+    for line in _text("/proc/self/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        top = root / controller if names else root
+        if (not names or controller in names.split(",")) and (top / f"{controller}.stat").exists():
+            own = top / path.lstrip("/")
+            return own if (own / f"{controller}.stat").exists() else top
+    return root
 
 
 def quota() -> float | None:
     """CPUs that the container may use, if that is limited."""
-    words = _text(cgroup_folder() / "cpu.max").split()
-    if len(words) == 2 and words[0].isdigit():
-        return int(words[0]) / int(words[1])
-    limit, period = (_text(f"/sys/fs/cgroup/cpu/cpu.cfs_{word}_us") for word in ("quota", "period"))
-    return int(limit) / int(period) if limit.isdigit() and period.isdigit() else None
+    folder = cgroup_folder("cpu")
+    words = _text(folder / "cpu.max").split() or [_text(folder / f"cpu.cfs_{w}_us") for w in ("quota", "period")]
+    return int(words[0]) / int(words[1]) if len(words) == 2 and words[0].isdigit() and words[1].isdigit() else None
 
 
 def throttled() -> float:
     """Seconds for which the quota stopped the container so far."""
-    for line in _text(cgroup_folder() / "cpu.stat").splitlines():
-        if line.startswith("throttled_usec"):
-            return int(line.split()[1]) / 1e6
+    for line in _text(cgroup_folder("cpu") / "cpu.stat").splitlines():
+        if line.startswith(("throttled_usec", "throttled_time")):  # the latter, of version 1, in nanoseconds
+            return int(line.split()[1]) / (1e6 if "usec" in line else 1e9)
     return 0.0
 
 
 def memory() -> int:
     """Bytes that the container may use."""
-    limit = _text(cgroup_folder() / "memory.max") or _text("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    folder = cgroup_folder("memory")
+    limit = _text(folder / "memory.max") or _text(folder / "memory.limit_in_bytes")
     whole = os.sysconf("SC_PHYS_PAGES") * PAGE
     return min(whole, int(limit)) if limit.isdigit() else whole
 
@@ -169,11 +176,14 @@ class History:
         self.root = root
         self.moments: list[tuple[float, dict[int, Sample], float]] = []
         self.idle: list[tuple[float, float]] = []
+        self.gpus: list[tuple[float, list[Reading]]] = []
+        self._nvml = Nvml()
 
     def look(self) -> None:
         found = {s.pid: s for pid in children(self.root) if (s := sample(pid))}
         self.moments.append((time.perf_counter(), found, throttled()))
         self.idle.append((time.perf_counter(), idle()))
+        self.gpus.append((time.perf_counter(), self._nvml.read()))
 
     def within(self, begin: float, end: float) -> list[tuple[float, dict[int, Sample], float]]:
         """The moments of a window, and the last one before it."""
@@ -181,32 +191,31 @@ class History:
         return before + [m for m in self.moments if begin < m[0] <= end + 0.6]
 
     def summary(self, begin: float, end: float, trainer: int | None) -> dict[str, Any]:
-        """The sections cpu, io and memory of a run."""
+        """The sections cpu, io, memory and, on a machine with GPUs, gpu of a run."""
         moments = self.within(begin, end)
         if len(moments) < 2:
             return {}
         seconds = moments[-1][0] - moments[0][0]
         main = _grown((m[1] for m in moments), "cpu", lambda pid: pid == trainer)
         whole = _grown((m[1] for m in moments), "cpu", lambda pid: True)
-        last = moments[-1][1]
         spare = [i for t, i in self.idle if moments[0][0] <= t <= moments[-1][0] + 0.1]
         reads = {
             name: _grown((m[1] for m in moments), name, lambda pid: True)
             for name in ("read_bytes", "read_calls", "faults", "blocked")
         }
         rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found, _ in moments]
+        gpu = gpu_summary([readings for t, readings in self.gpus if begin <= t <= end])
         return {
+            **({"gpu": gpu} if gpu else {}),
             "cpu": {
                 "main": main / seconds,
                 "workers": (whole - main) / seconds,
                 "all": whole / seconds,
                 "idle": (spare[-1] - spare[0]) / seconds if len(spare) > 1 else None,
                 "throttled_s": moments[-1][2] - moments[0][2],
-                "threads": sum(s.threads for s in last.values()),
-                "processes": len(last),
-                "over_time": [
-                    [round(b[0] - moments[0][0], 3), *_between(a, b, trainer)]
-                    for a, b in zip(moments, moments[1:], strict=False)
+                "threads": max(sum(s.threads for s in m[1].values()) for m in moments),
+                "timeline": [
+                    [round(b[0] - moments[0][0], 3), _between(a, b)] for a, b in zip(moments, moments[1:], strict=False)
                 ],
             },
             "io": {
@@ -222,12 +231,10 @@ class History:
 Moment = tuple[float, dict[int, Sample], float]
 
 
-def _between(a: Moment, b: Moment, trainer: int | None) -> tuple[float, float]:
-    """CPUs that the trainer and the other processes used between two moments."""
-    used = {pid: s.cpu - (a[1][pid].cpu if pid in a[1] else 0.0) for pid, s in b[1].items()}
-    seconds = max(1e-3, b[0] - a[0])
-    main = used.pop(trainer or 0, 0.0)
-    return round(main / seconds, 3), round(sum(used.values()) / seconds, 3)
+def _between(a: Moment, b: Moment) -> float:
+    """CPUs that all processes used between two moments."""
+    used = sum(s.cpu - (a[1][pid].cpu if pid in a[1] else 0.0) for pid, s in b[1].items())
+    return round(used / max(1e-3, b[0] - a[0]), 3)
 
 
 def _grown(moments: Iterable[dict[int, Sample]], name: str, chosen: Any) -> float:
