@@ -2,9 +2,10 @@
 """Does the doctor find what is wrong, and is its gain true? Runs it on scripts that provoke one verdict each, and on
 healthy ones, three times, then makes the change and measures the script without the doctor.
 
-run.py BUILD [--only WORD] [--rounds 3] [--seconds 60] [--gain-seconds 8] [--jobs 1]
+run.py BUILD [--only NAME] [--rounds 3] [--seconds 60] [--gain-seconds 8] [--gain-rounds 3] [--jobs 1]
 
-Prints a table, writes BUILD/doctor/result.json, and ends with 1 if a verdict is wrong.
+Prints a table, writes BUILD/doctor/result.json and the doctor's documents (BUILD/doctor/documents), and ends with 1 if
+a verdict is wrong.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,7 +34,6 @@ NOT_PROVOKED = {
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
     "sync-copy": "needs a GPU, and copies that take longer than the step",
-    "shapes": "needs a GPU: CPUs do not search for kernels",
 }
 
 
@@ -43,7 +45,7 @@ class Case:
     about: dict[str, str] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
     predicted: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # from start to verdict, without the script's imports
     real: float | None = None
     skipped: str | None = None
     cpus: str = ""  # two that the case has for itself, for taskset; empty: all
@@ -74,19 +76,22 @@ def make_data(data: Path) -> None:
     data.mkdir(parents=True, exist_ok=True)
     synth(data / "photos", 600, "500")
     synth(data / "large", 32, "4000", 4)
-    for name in ("mixed", "turned"):
-        if (data / name).exists():
-            continue
-        shutil.copytree(data / "photos", data / name)
-        large = sorted((data / "large").rglob("*.jpg"))
-        for i, path in enumerate(sorted((data / name).rglob("*.jpg"))):
-            if name == "mixed" and i % 50 == 0:
-                shutil.copy(large[i // 50 % len(large)], path)
-            elif name == "turned" and i % 5 == 0:
-                image = Image.open(path)
-                exif = image.getexif()
-                exif[0x0112] = 6
-                image.save(path, quality=90, exif=exif)
+    if not (data / "turned").exists():
+        shutil.copytree(data / "photos", data / "turned")
+        for path in sorted((data / "turned").rglob("*.jpg"))[::5]:
+            image = Image.open(path)
+            exif = image.getexif()
+            exif[0x0112] = 6
+            image.save(path, quality=90, exif=exif)
+    if not (data / "shrunk").exists():
+        shutil.copytree(data / "large", data / "shrunk")
+        for path in (data / "shrunk").rglob("*.jpg"):
+            Image.open(path).resize((344, 258)).save(path, quality=90)
+    if not (data / "rows").exists():
+        (data / "rows").mkdir()
+        for i in range(600):
+            values = random.Random(i).choices(range(9), k=3_000_000 if i % 50 == 0 else 60_000)
+            (data / "rows" / f"{i:03}.z").write_bytes(zlib.compress(bytes(values), 1))
     raw = data / "raw.bin"
     if not raw.exists():
         with open(raw, "wb") as file:
@@ -135,7 +140,8 @@ def folder_of(case: Case, root: Path) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     shutil.copy(case.path, place / "train.py")
-    shutil.copy(HERE / "shared.py", place)
+    for name in ("shared.py", "meter.py"):
+        shutil.copy(HERE / name, place)
     return place
 
 
@@ -173,7 +179,7 @@ def rate(case: Case, place: Path, seconds: float, fixed: bool) -> float | None:
     return sum(said) if said else None
 
 
-def real_gain(case: Case, place: Path, document: dict, seconds: float) -> float | None:
+def real_gain(case: Case, place: Path, document: dict, seconds: float, rounds: int) -> float | None:
     """The script against the script with the change: the patch if there is one, else --fixed."""
     changed = place.with_name(place.name + "-changed")
     shutil.rmtree(changed, ignore_errors=True)
@@ -184,7 +190,7 @@ def real_gain(case: Case, place: Path, document: dict, seconds: float) -> float 
     elif "FIXED" not in case.path.read_text():
         return None
     gains = []
-    for _ in range(3):
+    for _ in range(rounds):
         before = rate(case, place, seconds, fixed=False)
         after = rate(case, changed, seconds, fixed=not diff)
         if before and after:
@@ -192,20 +198,25 @@ def real_gain(case: Case, place: Path, document: dict, seconds: float) -> float 
     return median(gains) if gains else None
 
 
-def run(case: Case, root: Path, rounds: int, seconds: float, gain_seconds: float) -> None:
+def run(case: Case, root: Path, given: argparse.Namespace) -> None:
     case.skipped = cannot(case)
     document = None
-    for _ in range(0 if case.skipped else rounds):
+    documents = root / "documents"
+    documents.mkdir(exist_ok=True)
+    for i in range(0 if case.skipped else given.rounds):
         place = folder_of(case, root)
-        document = examine(case, place, seconds)
+        document = examine(case, place, given.seconds)
         case.found.append(name_of(document, case))
         if document:
-            case.seconds.append(document["seconds"])
+            shutil.copy(place / "doctor.json", documents / f"{case.name}-{i}.json")
+            imports = document["runs"][0].get("imports_s") or 0.0
+            case.seconds.append(document["seconds"] - imports * len(document["runs"]))
             if gain := (document.get("verdict") or {}).get("gain"):
                 case.predicted.append(gain)
         print(line(case), file=sys.stderr, flush=True)
-    if document and case.predicted and case.expected and gain_seconds:
-        case.real = real_gain(case, place, document, gain_seconds)
+    if document and case.predicted and case.expected and given.gain_seconds:
+        case.real = real_gain(case, place, document, given.gain_seconds, given.gain_rounds)
+        print(line(case), file=sys.stderr, flush=True)
 
 
 # ---------------------------------------------------------------- the table
@@ -224,12 +235,13 @@ def line(case: Case) -> str:
     gain = f"{median(case.predicted):.2f}x" if case.predicted and case.expected else "-"
     real = f"{case.real:.2f}x" if case.real else "-"
     off = f"{100 * error(case):.0f} %" if error(case) is not None else "-"
+    took = f"{max(case.seconds):.0f} s" if case.seconds else "-"
     mark = "" if case.skipped else "ok" if is_right(case) else "WRONG"
-    return f"{case.name:20} {case.expected or 'healthy':18} {found:28} {gain:>7} {real:>7} {off:>6}  {mark}"
+    return f"{case.name:20} {case.expected or 'healthy':18} {found:28} {took:>5} {gain:>7} {real:>7} {off:>6}  {mark}"
 
 
 def table(all_of_them: list[Case]) -> str:
-    head = f"{'script':20} {'expected':18} {'found':28} {'gain':>7} {'real':>7} {'error':>6}"
+    head = f"{'script':20} {'expected':18} {'found':28} {'time':>5} {'gain':>7} {'real':>7} {'error':>6}"
     lines = [head, *map(line, all_of_them)]
     lines += [f"{'-':20} {name:18} not provoked: {why}" for name, why in NOT_PROVOKED.items()]
     ran = [case for case in all_of_them if not case.skipped]
@@ -245,16 +257,17 @@ def table(all_of_them: list[Case]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
-    parser.add_argument("--only", action="append", help="scripts whose name has this word; may be repeated")
+    parser.add_argument("--only", action="append", help="this script; may be repeated")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--gain-seconds", type=float, default=8, help="0: do not measure the real gain")
+    parser.add_argument("--gain-rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="cases at once, with two CPUs each")
     given = parser.parse_args()
     root = given.build.resolve() / "doctor"
     make_data(root / "data")
     os.environ["STOKER_DOCTOR_DATA"] = str(root / "data")
-    chosen = [case for case in cases() if not given.only or any(word in case.name for word in given.only)]
+    chosen = [case for case in cases() if not given.only or case.name in given.only]
     pairs: SimpleQueue[str] = SimpleQueue()
     for i in range(given.jobs):
         pairs.put(f"{2 * i},{2 * i + 1}" if given.jobs > 1 else "")
@@ -262,7 +275,7 @@ def main() -> int:
     def one(case: Case) -> None:
         case.cpus = pairs.get()
         try:
-            run(case, root, given.rounds, given.seconds, given.gain_seconds)
+            run(case, root, given)
         finally:
             pairs.put(case.cpus)
 

@@ -6,17 +6,15 @@ Each script provokes one verdict, or none, and says so in its first lines:
 # expects: the id of the verdict or alarm      # options: for the doctor
 # needs: gpu, ranks, root                       # change: the what-if that proves it, if it may not be another one
 
-`--fixed` makes the change by hand where the doctor's change is not a patch. `--seconds N` ends the training after N
-seconds and prints samples/s; without it training goes on until the doctor ends it.
+meter.py has their arguments.
 """
 
-import argparse
 import os
 import sys
-import time
 from pathlib import Path
 
 import torch
+from meter import FIXED, meter  # noqa: F401
 from torch import nn
 
 torch.set_num_threads(1)
@@ -33,16 +31,10 @@ except (RuntimeError, AttributeError):  # its compiled ops are for another build
         _library.define(f"{_op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 DATA = Path(os.environ.get("STOKER_DOCTOR_DATA", "build/doctor"))  # made by run.py
-PHOTOS, LARGE, MIXED, TURNED = (str(DATA / name) for name in ("photos", "large", "mixed", "turned"))
+PHOTOS, LARGE, SHRUNK, TURNED, ROWS = (str(DATA / name) for name in ("photos", "large", "shrunk", "turned", "rows"))
 RAW = str(DATA / "raw.bin")
 
-_parser = argparse.ArgumentParser()
-_parser.add_argument("--fixed", action="store_true")
-_parser.add_argument("--seconds", type=float, default=1e9)
-given = _parser.parse_args()
-FIXED = given.fixed
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-WARM = 4  # steps that are not counted
 
 
 def network(width: int = 8, depth: int = 2, classes: int = 256) -> nn.Module:
@@ -59,28 +51,6 @@ def dense(size: int, width: int = 64, depth: int = 1) -> nn.Module:
     for _ in range(depth - 1):
         layers += [nn.Linear(width, width), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(width, 256)).to(DEVICE)
-
-
-class Meter:
-    """Counts samples, and ends the script when its time is over."""
-
-    def __init__(self) -> None:
-        self.steps = self.samples = 0
-        self.start = time.perf_counter()
-
-    def count(self, samples: int) -> None:
-        self.steps += 1
-        if self.steps == WARM:
-            self.start = time.perf_counter()
-        elif self.steps > WARM:
-            self.samples += samples
-            seconds = time.perf_counter() - self.start
-            if seconds > given.seconds:
-                print(f"samples/s {self.samples / seconds:.3f}", flush=True)
-                os._exit(0)  # workers and loaders are not waited for
-
-
-meter = Meter()
 
 
 def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@
 import doctest
 import importlib
 import json
+from pathlib import Path
 
 import doctor_cases as cases
 import pytest
@@ -11,12 +12,25 @@ from stoker.doctor import verdict
 from stoker.doctor.alarms import ALARMS
 from stoker.doctor.causes import RULES
 
+RECORDED = json.loads((Path(__file__).parent / "doctor_recorded.json").read_text())
+
 
 def test_every_verdict_and_alarm_has_a_case():
     assert {rule.id for rule in RULES} == set(cases.CASES)
     assert {alarm.id for alarm in ALARMS} == set(cases.ALARMS)
     numbers = [rule.number for rule in RULES] + [alarm.number for alarm in ALARMS]
     assert sorted(numbers) == list(range(2, 2 + len(numbers)))  # 1 is "healthy"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_measurements(name):
+    """Of the scripts in bench/doctor, on two CPUs without a GPU; bench/doctor/record.py adds them."""
+    expected, m = RECORDED[name]["expects"], RECORDED[name]["measurement"]
+    result = verdict.judge(m)
+    found, alarms = result["verdict"], [alarm["id"] for alarm in result["alarms"]]
+    if expected in alarms:
+        return
+    assert (found["id"] if found else None, alarms) == (expected, [])
 
 
 @pytest.mark.parametrize("name", cases.CASES)

@@ -10,4 +10,4 @@ kept = []
 
 if __name__ == "__main__":
     data = TensorDataset(torch.rand(4096, 1024), torch.arange(4096) % 8)
-    train(DataLoader(data, 64, shuffle=True), dense(1024, 1024, 8), each_step=lambda x, loss: kept.append(x.clone()))
+    train(DataLoader(data, 64, shuffle=True), dense(1024, 512, 3), each_step=lambda x, loss: kept.append(x.clone()))
