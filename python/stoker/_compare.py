@@ -122,11 +122,13 @@ def _difference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
     return float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0))
 
 
-def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | None, int | None, int]:
+def _parity(
+    dataset: Any, keep: Callable[[list[Any]], Any], count: int = SAMPLES
+) -> tuple[float | None, int | None, int]:
     """The largest difference of pixels, how many labels differ, and how many samples were compared."""
     if is_iterable(dataset) or not hasattr(dataset, "__len__") or not len(dataset):
         return None, None, 0
-    chosen = np.unique(np.linspace(0, len(dataset) - 1, SAMPLES).astype(int)).tolist()
+    chosen = np.unique(np.linspace(0, len(dataset) - 1, count).astype(int)).tolist()
     with generators_kept():
         once, twice = ([_arrays(dataset[i]) for i in chosen] for _ in range(2))
     loader: DataLoader[Any]

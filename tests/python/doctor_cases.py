@@ -250,7 +250,7 @@ CASES: dict[str, dict] = {
     "unpinned": of_model("pin", busy(copy=5.0, copies={"pinned": False, "dtype": "uint8", "bytes": 5e6})),
     "sync-copy": of_model("pin", busy(copy=5.0, copies={"pinned": True, "non_blocking": False, "dtype": "uint8"})),
     "float32-copy": of_model(
-        "uint8", busy(copy=5.0, copies={"pinned": True, "non_blocking": True, "dtype": "torch.float32", "bytes": 77e6})
+        "device", busy(copy=5.0, copies={"pinned": True, "non_blocking": True, "dtype": "torch.float32", "bytes": 77e6})
     ),
     "model": of_model("amp-bf16", busy(gpu={"busy": 0.97, "util": 0.98})),
     "launch-bound": of_model("compile", busy(gpu={"busy": 0.4, "util": 0.9, "kernels": 2300})),

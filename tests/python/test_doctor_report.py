@@ -131,7 +131,6 @@ def added(name):
     return {
         "stoker": "stoker",
         "cache": 'cache="dct"',
-        "draft": 'fidelity="draft"',
         "device": 'device="cuda"',
         "persistent": "persistent_workers=True",
         "pin": "pin_memory=True",

@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -92,6 +93,11 @@ def test_from_the_start_to_a_report(tmp_path):
     assert runs["as-is"]["loss"][0] == pytest.approx(runs["stoker"]["loss"][0])
     assert "as it is" in done.stdout and "Stoker's DataLoader" in done.stdout
     assert [name for name in os.listdir(tmp_path) if name not in ("train.py", "found.json")] == []
+    page = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
+    known = set(re.findall(r"`([\w-]+)`", page))
+    parts = [found, found["loader"], found["machine"], *runs.values()]
+    parts += [run[name] for run in runs.values() for name in ("cpu", "io", "memory") if run.get(name)]
+    assert [name for part in parts for name in part if name not in known] == []
 
 
 def test_the_script_computes_the_same(script, tmp_path):
@@ -152,6 +158,59 @@ def test_frameworks(script, tmp_path, name):
         assert run["loss"] and one.document["disabled"]
 
 
+IMAGES = (
+    scripts.SHIM
+    + """
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+ops = transforms.Compose([transforms.Resize((24, 24)), transforms.ToTensor()])
+loader = DataLoader(datasets.ImageFolder("photos", ops), batch_size=4, shuffle=True)
+model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 24 * 24, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+while True:
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+LENGTHS = scripts.JAX.replace("size=(8, 16))", "size=(8, rng.integers(4, 20), 16))").replace(
+    "x @ w)", "(x @ w).mean(1))"
+)
+WHAT_IFS = {  # a script and the packages that it needs
+    "fetch": (PLAIN.replace("range(epochs)", "range(10**6)"), "torch"),
+    "pack": (IMAGES, "torchvision"),
+    "draft": (IMAGES, "torchvision"),
+    "fixed-shapes": (LENGTHS, "jax"),
+    "jit": (scripts.JAX.replace("@jax.jit\n", ""), "jax"),
+    "parallel": (scripts.TENSORFLOW.replace(".batch(8)", ".map(lambda x, y: (2 * x, y)).batch(8)"), "tensorflow"),
+}
+
+
+@pytest.mark.parametrize("name", WHAT_IFS)
+def test_what_ifs_that_replace_data_or_steps(script, tmp_path, name):
+    source, package = WHAT_IFS[name]
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"{package} is not installed")
+    if source is IMAGES:
+        images = pytest.importorskip("PIL.Image")
+        for i in range(16):
+            path = tmp_path / "photos" / "ab"[i % 2] / f"{i}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            images.new("RGB", (40, 30), (i, 2 * i, 3 * i)).save(path)
+    one = script(source, 1, steps=12)
+    assert one.as_is(), one.stderr
+    run = one.what_if(name)
+    assert (run["status"], run["reason"]) == ("ok", None), one.last.stderr
+    assert run["change"] and run["steps"] >= 5
+    if name == "fixed-shapes":
+        assert one.document["runs"][0]["shapes"] > run["shapes"] == 1
+    if name == "jit":
+        assert not one.document["runs"][0].get("jitted")
+
+
 def test_in_a_running_program(capsys):
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(torch.arange(64.0), batch_size=4)
@@ -205,16 +264,43 @@ def test_nothing_is_left_running(script):
     assert processes_with("time.sleep(601.25)") == []
 
 
+FORKS = ENDLESS.replace("if ", "import os\n\nif not os.fork():\n    time.sleep(602.25)\n\nif ", 1)
+
+
+def test_a_script_that_forks(script):
+    """The child takes no part in the measurement, and does not outlive it."""
+    one = script(FORKS, "forked-602.25", steps=20)
+    assert one.as_is(), one.stderr
+    assert len(one.last.records) == 1
+    assert processes_with("forked-602.25") == []
+
+
+def test_a_script_that_fails_after_some_batches(tmp_path):
+    (tmp_path / "train.py").write_text(ENDLESS + "    raise ValueError('no such class')\n")
+    done = doctor("train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "The script failed: ValueError: no such class." in done.stdout
+    assert 'File "' in done.stderr and "train.py" in done.stderr
+
+
+def test_a_script_that_ends_too_soon(tmp_path):
+    (tmp_path / "train.py").write_text(ENDLESS.replace("while True:", "for _ in range(4):"))
+    done = doctor("train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "which is too few; give it more epochs" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_prints_what_is_known(tmp_path, number):
-    (tmp_path / "train.py").write_text(ENDLESS)
-    command = [sys.executable, "-m", "stoker.doctor", "--json", "found.json", "--steps", "200", "train.py"]
+    (tmp_path / "train.py").write_text(ENDLESS.replace("600", "603.25"))
+    command = [sys.executable, "-m", "stoker.doctor", "--json", "found.json", "--steps", "200", "train.py", "--leave"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert "as it is" in process.stderr.readline()  # the first run has ended
         process.send_signal(number)
         out, error = process.communicate(timeout=200)
     assert "interrupted" in error and "as it is" in out
     assert json.loads((tmp_path / "found.json").read_text())["runs"][0]["status"] == "ok"
+    assert processes_with("time.sleep(603.25)") == []
 
 
 def test_a_script_that_hangs(script, monkeypatch):

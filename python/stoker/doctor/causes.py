@@ -80,6 +80,8 @@ def part_line(f: Facts, us: float, what: str) -> str:
 
 def loaders(f: Facts) -> list[str]:
     """What may help where the loader's work is too much for its processes."""
+    if f.loader.get("kind") == "tf.data":
+        return ["parallel"]
     stoker = [] if f.loader.get("kind") == "stoker" else ["stoker"]
     return [*stoker, f"workers={f.more_workers()}"] if f.idle_cores >= 0.25 else stoker
 
@@ -150,7 +152,7 @@ def cpu_quota(f: Facts) -> Suspicion | None:
 def threads(f: Facts) -> Suspicion | None:
     count = number(f.run, "cpu", "threads")
     own = 3 * (f.workers + 1)  # that every process has without any pool
-    if count < 2 * f.cores + own or f.idle_cores > 0.25 * f.cores:
+    if not f.workers or count < 2 * f.cores + own or f.idle_cores > 0.25 * f.cores:
         return None
     title = f"{count:.0f} threads compete for {f.cores:.3g} CPUs"
     evidence = [f"{f.workers} workers, each with a pool of threads (OpenMP, MKL, OpenCV or torch)"]
@@ -201,8 +203,8 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
     """Which of the three limits of storage it is, and the words for it."""
     io = section(f.run, "io")
     reads, count = number(io, "read_calls"), number(io, "read_bytes")
-    blocked, kind = number(io, "blocked_s"), section(f.machine, "storage").get("kind")
-    slow = f.is_largest("read") or blocked > 0.5 * f.duration * max(1, f.workers)
+    blocked, kind = f.blocked, section(f.machine, "storage").get("kind")
+    slow = f.is_largest("read") or blocked > 0.4 * f.duration * max(1, f.workers)
     if not f.waits or not f.reads_disk or not slow or not reads:
         return None
     mean, each = count / reads, number(io, "read_s") or blocked
@@ -212,7 +214,8 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
         f"{reads:.0f} reads of {size(mean)} each, {times(latency)} per read",
         f"{size(count / f.duration)} per second from storage ({kind or 'unknown kind'})",
     ]
-    tries = [*loaders(f), "pack", "cache"]
+    opaque = not f.parts["decode"] and not f.parts["transform"]  # a dataset that only reads
+    tries = ["fetch", *loaders(f)] if opaque else [*loaders(f), "pack", "cache"]
     if kind == "network" or latency > 20:
         which, words = "latency", f"Every read from storage takes {times(latency)}, and too few run at once"
     elif mean >= 512e3:
@@ -304,7 +307,7 @@ def pickling(f: Facts) -> Suspicion | None:
         "Sending batches from the workers to the training process is the limit",
         f.wait * f.part_share(us),
         [waiting(f), part_line(f, us, "pickling and sending")],
-        [*loaders(f), "workers=0"],
+        ["workers=0", *loaders(f)],
     )
 
 
@@ -323,12 +326,18 @@ def serial_fetch(f: Facts) -> Suspicion | None:
 
 
 def few_workers(f: Facts) -> Suspicion | None:
-    if not f.waits or f.loader.get("kind") != "torch.DataLoader" or f.idle_cores < 0.25 * f.cores:
+    kind = f.loader.get("kind")
+    if not f.waits or kind not in ("torch.DataLoader", "tf.data") or f.idle_cores < 0.25 * f.cores:
         return None
     words = counted(f.workers, "worker") if f.workers else "no worker processes (num_workers=0)"
+    if kind == "tf.data":
+        words = "one thread for its functions, or makes no batch ahead"
     evidence = [waiting(f), f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
     return Suspicion(
-        f"The loader has {words}, and CPUs are idle", f.wait * 0.8, evidence, [f"workers={f.more_workers()}"]
+        f"The loader has {words}, and CPUs are idle",
+        f.wait * 0.8,
+        evidence,
+        ["parallel"] if kind == "tf.data" else [f"workers={f.more_workers()}"],
     )
 
 
@@ -370,7 +379,7 @@ def float32_copy(f: Facts) -> Suspicion | None:
     if not f.has_gpu or f.share("copy") < 0.05 or "float32" not in str(copies.get("dtype")):
         return None
     evidence = [copied(f), f"{size(number(copies, 'bytes'))} per step, four times the bytes of uint8"]
-    return Suspicion("Images go to the GPU as float32", f.share("copy") * 0.75, evidence, ["uint8", "device"])
+    return Suspicion("Images go to the GPU as float32", f.share("copy") * 0.75, evidence, ["device"])
 
 
 # ---------------------------------------------------------------- the training itself
@@ -478,8 +487,13 @@ def model(f: Facts) -> Suspicion | None:
     evidence = [f"waiting for data takes {percent(f.wait)} of the time"]
     if ceiling:
         evidence.append(f"{f.rate:.0f} samples/s, and {ceiling:.0f} if one batch is repeated")
+    clock, top = (number(f.run, "gpu", name) for name in ("clock_mhz", "clock_max_mhz"))
+    if clock and clock < 0.8 * top:
+        evidence.append(f"the GPU runs at {clock:.0f} of {top:.0f} MHz: power or heat limits it")
     tries = ["amp-bf16", "tf32", "channels-last", "compile", "cudnn-benchmark", "fused"] if f.has_gpu else []
     proven = ["amp-bf16", "amp-fp16", "compile", "channels-last", "tf32", "cudnn-benchmark", "fused"]
+    if f.m.get("framework") == "jax" and not f.run.get("jitted"):
+        tries.append("jit")
     tries += [name for name in proven if run_of(f.m, name) and name not in tries]
     return Suspicion(f"The model is the limit: it keeps the {where} busy", 1 - f.wait, evidence, tries)
 

@@ -184,7 +184,6 @@ def fused(source: str, line: int) -> str | None:
 EDITS: dict[str, Edit] = {
     "stoker": stoker_import,
     "cache": then(keyword(cache='"dct"'), stoker_import),
-    "draft": then(keyword(fidelity='"draft"'), stoker_import),
     "device": then(keyword(device='"cuda"'), stoker_import),
     "persistent": keyword(persistent_workers="True"),
     "pin": then(keyword(pin_memory="True"), non_blocking),

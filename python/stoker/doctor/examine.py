@@ -43,6 +43,7 @@ class Examination:
         self.begun = time.perf_counter()
         self.imports = 0.0  # seconds that the script takes until its first batch
         self.target: int | None = None
+        self.fast: list[int] = []  # samples that are not slow
         self.stderr = ""  # of the script as it is
         self.document: Measurement = {
             "schema": "stoker-doctor/1",
@@ -70,7 +71,8 @@ class Examination:
         limit = seconds * 2.5 + max(30.0, 2 * self.imports) if self.imports else seconds * 2.5 + runner.PATIENCE + 30
         plan = {"name": name, "mode": mode, "seconds": seconds, "steps": self.options.steps, **plan}
         if self.target is not None:
-            plan.update(target=self.target, loader={"at": self.document["loader"].get("at")})
+            loader = self.document["loader"]
+            plan.update(target=self.target, loader={name: loader.get(name) for name in ("at", "shape")})
         result = runner.run(
             self._command(name),
             plan,
@@ -94,14 +96,15 @@ class Examination:
         record = result.record
         numbers: dict[str, Any] = dict(record.get("run") or {})
         status = "ok" if result.status == "ended" and number(numbers, "steps") >= FEW_STEPS else result.status
-        run = {"name": name, "kind": kind, "status": status, "reason": result.reason, **numbers}
+        imports = max(0.0, number(record, "first") - result.begun) if record.get("first") else None
+        run = {"name": name, "kind": kind, "status": status, "reason": result.reason, **numbers, "imports_s": imports}
         if status == "ended":
             run["status"], run["reason"] = "failed", few_words(numbers, result)
         window = numbers.get("window") or [0.0, 0.0]
         run.update(result.history.summary(window[0], window[1], record.get("pid")))
         run.pop("window", None)
         if "cpu" in run:
-            run["cpu"]["gil"] = number(numbers, "host_share")
+            run["cpu"]["gil"] = run.pop("host_share", None)
         self._add_extra(run, section(record, "extra"))
         if len(result.records) > 1:
             run["ranks"] = [rank_of(r) for r in result.records]
@@ -115,12 +118,12 @@ class Examination:
 
     def _add_extra(self, run: dict[str, Any], extra: dict[str, Any]) -> None:
         """What only some runs know: copies, reads and kernels of a device, and whether results are the same."""
-        for name in ("copies", "syncs", "same_result", "compared", "explain", "parameters"):
+        for name in ("copies", "syncs", "same_result", "compared", "explain", "parameters", "jitted"):
             if name in extra:
                 run[name] = extra[name]
         gpu = {**section(extra, "gpu"), **{f"memory_{k}": v for k, v in section(extra, "gpu_memory").items()}}
         if gpu:
-            run["gpu"] = gpu
+            run["gpu"] = {**section(run, "gpu"), **gpu}
             base = next((r for r in self.document["runs"] if r["name"] == AS_IS), None)
             if run["name"] == MODEL and base and number(gpu, "kernel_ms"):
                 busy = number(gpu, "kernel_ms") / max(1e-9, number(base, "step_ms", "median"))
@@ -156,7 +159,7 @@ class Examination:
         self.document["disabled"] = record.get("disabled") or []
         self.document["checks"] = record.get("checks") or {}
         extra = section(record, "extra")
-        self.imports = max(1.0, self.last.seconds - number(run, "wall_s"))
+        self.imports = max(1.0, number(run, "imports_s"))
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
         self.document["not_disabled"] = extra.get("not_caught") or []
         if extra.get("stuck"):
@@ -176,6 +179,7 @@ class Examination:
         extra = section(self.last.record, "extra")
         self.document["stages"] = extra.get("stages")
         self.document["slowest"] = extra.get("slowest") or []
+        self.fast = extra.get("fast") or []
         for name in ("samples_ms", "stages_failed"):
             if extra.get(name):
                 self.document[name] = extra[name]
@@ -184,16 +188,17 @@ class Examination:
         for name in ("image", "bytes"):
             if extra.get(name):
                 self.document["loader"][name] = extra[name]
-        if reads_disk(self.document["runs"][0], self.document["loader"]) or self.options.tries == ["all"]:
+        cold = reads_disk(self.document["runs"][0], self.document["loader"]) or self.options.tries == ["all"]
+        if cold and self.document["loader"].get("bytes"):  # its files are known
             self.run(COLD, "ceiling", "loader", cold=True)
         if self.document["slowest"]:
             path = self.document["slowest"][0].get("path")
             self.document["machine"]["storage"] = machine.storage(path)
 
     def what_if(self, name: str) -> dict[str, Any]:
-        slowest = [one["index"] for one in self.document["slowest"]]
         image = self.document["loader"].get("image")
-        return self.run(name, "what-if", "what-if", what_if=name, slowest=slowest, image=image)
+        disk = reads_disk(self.document["runs"][0], self.document["loader"])
+        return self.run(name, "what-if", "what-if", what_if=name, fast=self.fast, image=image, reads_disk=disk)
 
     def what_ifs(self) -> None:
         """Those that the verdict needs, or those that the user asked for."""
@@ -202,18 +207,16 @@ class Examination:
             for name in asked:
                 self.what_if(name)
             return
-        for _ in range(100 if asked else MOST_WHAT_IFS):
+        for i in range(100 if asked else MOST_WHAT_IFS):
             names = wanted(self.document, all=bool(asked))
-            if not names or (not asked and self._is_late()):
+            if not names or (i and not asked and self._is_late()):
                 return
-            # Stoker first: it answers for most causes at once.
-            self.what_if("stoker" if "stoker" in names else names[0])
+            self.what_if(names[0])
             if not asked and self._is_settled():
                 return
 
     def _is_late(self) -> bool:
-        runs = len(self.document["runs"])
-        passed = time.perf_counter() - self.begun - runs * self.imports
+        passed = time.perf_counter() - self.begun - self.imports * len(self.document["runs"])
         return passed + SHARES["what-if"] * self.options.seconds > self.options.seconds
 
     def _is_settled(self) -> bool:

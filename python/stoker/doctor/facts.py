@@ -96,7 +96,8 @@ class Facts:
         self.stages = section(m, "stages") if run.get("name") == AS_IS else {}
         self.cpus = int(number(self.machine, "cpus")) or 1
         self.cores = min(self.cpus, number(self.machine, "quota") or self.cpus)
-        self.workers = int(number(self.loader, "workers"))
+        what, _, value = str(run.get("name")).partition("=")
+        self.workers = int(value) if what == "workers" else int(number(self.loader, "workers"))
         self.has_gpu = bool(items(self.machine, "gpus"))
         self.step = step_ms(run)
         self.wait = number(run, "wait_share") or self.share("wait")
@@ -136,6 +137,7 @@ class Facts:
             "transform": sum(number(t, "us") for t in items(s, "transforms")),
             "collate": number(s, "collate_us_per_sample"),
             "transfer": number(s, "transfer_us_per_sample"),
+            "other": number(s, "other_us"),  # Python of the dataset itself
         }
 
     def is_largest(self, part: str) -> bool:
@@ -159,6 +161,14 @@ class Facts:
     def reads_disk(self) -> bool:
         """Whether this run read its data from storage, not from memory."""
         return reads_disk(self.run, section(self.m, "loader"))
+
+    @property
+    def blocked(self) -> float:
+        """Seconds for which the loader's processes slept while the script waited for them, all together."""
+        known = number(self.run, "io", "blocked_s")  # 0 where the kernel does not count it
+        if known or self.wait < 0.3 or not self.workers:
+            return known
+        return max(0.0, self.workers - number(self.run, "cpu", "workers")) * self.duration
 
     @property
     def idle_cores(self) -> float:
@@ -195,9 +205,12 @@ def reads_disk(run: Run | None, loader: dict[str, Any]) -> bool:
 
 
 def noise(runs: Iterable[Run]) -> float:
-    """Relative standard error of the medians of these runs, from their 10th and 90th percentiles."""
+    """The largest relative standard error of these runs; where it was not measured, from percentiles of their steps."""
     most = 0.0
     for run in runs:
+        if run.get("noise") is not None:
+            most = max(most, number(run, "noise"))
+            continue
         times, steps = section(run, "step_ms"), number(run, "steps")
         if times.get("p90") is not None and times.get("median") and steps:
             spread = (number(times, "p90") - number(times, "p10")) / 2.56 / number(times, "median")

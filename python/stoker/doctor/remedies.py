@@ -14,22 +14,29 @@ class Remedy(NamedTuple):
 
 REMEDIES = {
     "stoker": Remedy("Stoker's DataLoader", "replace torch's DataLoader: from stoker import DataLoader"),
-    "threads=1": Remedy("one thread per worker", "set OMP_NUM_THREADS=1, and cv2.setNumThreads(0) in the workers"),
+    "threads=1": Remedy(
+        "one thread per worker",
+        "set OMP_NUM_THREADS=1; in worker_init_fn, call torch.set_num_threads(1) and cv2.setNumThreads(0)",
+    ),
     "persistent": Remedy("workers kept between epochs", "pass persistent_workers=True to the DataLoader"),
     "pin": Remedy(
         "pinned memory and copies that do not block",
         "pass pin_memory=True to the DataLoader and non_blocking=True to .to(device)",
     ),
     "device": Remedy("batches made on the GPU", 'pass device="cuda" to stoker.DataLoader'),
-    "uint8": Remedy("uint8 over the bus", "copy uint8 to the GPU, and convert and normalise there"),
     "cache": Remedy("Stoker's cache", 'pass cache="dct" to stoker.DataLoader'),
-    "pack": Remedy("packed data", "pack the data once: stoker pack DATA packed/"),
-    "draft": Remedy("draft decoding", 'pass fidelity="draft" to stoker.DataLoader'),
+    "pack": Remedy(
+        "packed data", 'pack the data once: stoker pack DATA packed/; then load them: stoker.Loader("packed/", ...)'
+    ),
+    "draft": Remedy("draft decoding", 'use stoker.Loader with fidelity="draft"; pixels change slightly'),
     "resize": Remedy("images stored smaller", "shrink the images once: stoker pack DATA packed/ --resize short=N"),
     "collate": Remedy("another collate function", "stack arrays once per batch in collate_fn, without Python loops"),
     "skip-slowest": Remedy("the slowest samples left out", "shrink or convert the files that are listed"),
     "numa": Remedy("one NUMA node", "start it with: numactl --cpunodebind=0 --membind=0"),
-    "fetch": Remedy("a batch fetched at once", "give the dataset a __getitems__ that fetches a whole batch"),
+    "fetch": Remedy(
+        "samples that are not fetched again",
+        "keep the samples in memory, or give the dataset a __getitems__ that fetches a whole batch",
+    ),
     "no-sync": Remedy("no reading of values from the GPU", "keep values as tensors, and call .item() every 50 steps"),
     "no-evaluation": Remedy("no evaluation", "evaluate less often, or on fewer samples"),
     "no-checkpoint": Remedy("no checkpoints", "save less often, or in the background"),
@@ -37,6 +44,11 @@ REMEDIES = {
         "bf16 mixed precision", "put the forward pass into torch.autocast(device_type, dtype=torch.bfloat16)"
     ),
     "amp-fp16": Remedy("fp16 with loss scaling", "use torch.autocast with float16, and torch.amp.GradScaler"),
+    "parallel": Remedy(
+        "a parallel pipeline",
+        "pass num_parallel_calls=tf.data.AUTOTUNE to map(), and end the pipeline with .prefetch(tf.data.AUTOTUNE)",
+    ),
+    "jit": Remedy("a compiled step", "put @jax.jit on the function of a step"),
     "compile": Remedy("a compiled model", "model = torch.compile(model)"),
     "channels-last": Remedy("channels last", "model and images: .to(memory_format=torch.channels_last)"),
     "tf32": Remedy("TF32", 'torch.set_float32_matmul_precision("high")'),

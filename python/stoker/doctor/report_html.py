@@ -254,6 +254,7 @@ def _stages(m: Measurement) -> Html:
     s = section(m, "stages")
     parts = [("reading, data in memory", number(s, "read_us"), "copy"), ("decoding", number(s, "decode_us"), "wait")]
     parts += [(at(one), number(one, "us"), "compute") for one in items(s, "transforms")]
+    parts.append(("the dataset itself", number(s, "other_us"), "host"))
     parts.append(("collating into a batch", number(s, "collate_us_per_sample"), "gain"))
     parts.append(("sending to the training process", number(s, "transfer_us_per_sample"), "host"))
     total = sum(us for _, us, _ in parts)

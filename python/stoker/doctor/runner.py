@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class Result:
     history: History
     seconds: float
     stderr: str
-    notes: list[str] = field(default_factory=list)
+    begun: float = 0.0  # on the clock of the records
 
     @property
     def record(self) -> dict[str, Any]:
@@ -86,7 +86,9 @@ def run(
             process.wait()
     text = (folder / "stderr").read_bytes().decode(errors="replace")
     seconds = time.perf_counter() - begun
-    return _result(process, out, history, seconds, text, timed_out, limit)
+    result = _result(process, out, history, seconds, text, timed_out, limit)
+    result.begun = begun
+    return result
 
 
 def _wait(process: subprocess.Popen[bytes], history: History, out: Path, begun: float, limit: float, tell: Any) -> bool:

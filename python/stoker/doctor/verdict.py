@@ -6,6 +6,7 @@ A cause is a verdict only if a what-if that removes it was run and made the scri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,21 +173,28 @@ def wanted(m: Measurement, all: bool = False) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in done]
 
 
-GPU_ONLY = ("pin", "device", "uint8", "tf32", "cudnn-benchmark", "amp-fp16", "no-sync")
+GPU_ONLY = ("pin", "device", "tf32", "cudnn-benchmark", "amp-fp16", "no-sync")
 ON_SUSPICION = ("collate", "skip-slowest", "numa", "fetch", "no-evaluation", "no-checkpoint", "fixed-shapes")
 ON_RANKS = ("local-gradients",)
+OF_TORCH_LOADER = "stoker threads=1 persistent pin device cache pack draft resize batch*2 batch/2".split()
+OF_FRAMEWORK: dict[str, Sequence[str]] = {
+    "tensorflow": ("parallel", "amp-bf16", "amp-fp16", "compile"),
+    "jax": ("jit",),
+}
 
 
 def _applicable(m: Measurement, facts: Facts) -> list[str]:
+    of_torch = facts.loader.get("kind") == "torch.DataLoader"
+    torch = [name for name in REMEDIES if name not in ("parallel", "jit")]
     names = [
         name
-        for name in REMEDIES
+        for name in OF_FRAMEWORK.get(str(m.get("framework")), torch)
         if name not in ON_SUSPICION
+        and (of_torch or name not in OF_TORCH_LOADER)
         and (facts.has_gpu or name not in GPU_ONLY)
         and (items(facts.run, "ranks") or name not in ON_RANKS)
-        and not (facts.loader.get("kind") == "stoker" and name == "stoker")
     ]
-    if facts.loader.get("kind") == "torch.DataLoader":
+    if of_torch:
         names.insert(1, f"workers={facts.more_workers()}")
     return names
 

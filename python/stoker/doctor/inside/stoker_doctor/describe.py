@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from . import probe
+from . import probe, shapes
 
 
 def loader(loop: probe.Loop) -> dict[str, Any]:
@@ -20,6 +20,7 @@ def loader(loop: probe.Loop) -> dict[str, Any]:
         "at": loop.at,
         "workers": int(getattr(thing, "num_workers", 0) or 0),
         "batch_size": batch_size(loop),
+        "shape": shapes.largest(loop.shapes),
         "pin_memory": bool(getattr(thing, "pin_memory", False)),
         "persistent": bool(getattr(thing, "persistent_workers", False)),
         "prefetch": getattr(thing, "prefetch_factor", None),

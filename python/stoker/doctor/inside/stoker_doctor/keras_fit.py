@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from . import probe
+from .frameworks import prefetched
 from .hooks import after
 
 current: list[probe.Loop] = []  # the loop of the fit() that runs
@@ -37,7 +38,7 @@ def _tensorflow(module: Any) -> None:
         caller = sys._getframe(1)
         if caller.f_code.co_name != "fit" or "epoch_iterator" in caller.f_locals or not probe.is_watching():
             return
-        data = self._distributed_dataset
+        data = self._distributed_dataset = prefetched(self._distributed_dataset)
         loop = probe.Loop(keywords.get("x", data), kind(keywords.get("x")), probe.place())
         loop.in_graph = True
         probe.loops.append(loop)

@@ -12,6 +12,7 @@ import zlib
 from typing import Any
 
 from . import probe
+from .frameworks import note_jit
 from .hooks import after
 
 
@@ -21,6 +22,7 @@ def install() -> None:
     after("torch.optim.optimizer", _torch_optimizer)
     after("torch.autograd", _torch_backward)
     after("tensorflow.python.data.ops.dataset_ops", lambda m: time_iter(m.DatasetV2, "tf.data"))
+    after("jax", note_jit)
     after("webdataset.pipeline", lambda m: time_iter(m.DataPipeline, "webdataset"))
     after("stoker._loader", lambda m: time_iter(m.Loader, "stoker"))
     after("nvidia.dali.plugin.base_iterator", lambda m: time_next(m._DaliBaseIterator, "dali"))

@@ -57,6 +57,7 @@ class Loop:
         self.updates: list[int] = []
         self.epochs: list[int] = []  # the index of the first step of each epoch
         self.closed: list[float] = []  # when the next() that ended an epoch began
+        self.closing: dict[int, float] = {}  # how long that next() took, by the last step of the epoch
         self.at_loop: str | None = None
         self.batch: Any = None  # the batch that is repeated, when the model runs alone
         self.opened = 0.0
@@ -92,17 +93,22 @@ class Loop:
             batch = self._repeated(make, iterator) if plan.get("mode") == "model" and self.is_target else make()
         except StopIteration:
             self.closed.append(t0)
+            self.closing[len(self.begin) - 1] = clock() - t0
             self.opened = 0.0
             raise
         finally:
             depth -= 1
+        if plan.get("fixed_shapes") and self.is_target:
+            from . import shapes
+
+            batch = shapes.fixed(batch)
         self.note(self.opened or t0, clock(), batch)
         device.end(self, mark)
         return batch
 
     def _has_enough(self, t: float) -> bool:
         """Long steps get some more time."""
-        longest = started + 2 * float(plan.get("seconds") or 0)
+        longest = started + 1.5 * float(plan.get("seconds") or 0)
         return len(self.begin) >= ENOUGH or bool(plan.get("steps")) or t > longest
 
     def note(self, t0: float, t1: float, batch: Any) -> None:

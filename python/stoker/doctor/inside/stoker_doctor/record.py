@@ -24,7 +24,7 @@ def make(status: str, end: float) -> dict[str, Any]:
         "framework": framework(),
         "target": loop.number if loop else None,
         "disabled": list(probe.disabled),
-        "window": [probe.started, min(end, probe.deadline)],
+        "first": min((one.begin[0] for one in probe.loops if one.begin), default=None),
         "extra": {**probe.extra, "versions": versions()},
     }
     if loop:
@@ -75,6 +75,22 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": at(0.5), "mean": sum(values) / len(values), "p10": at(0.1), "p90": at(0.9)}
 
 
+BLOCKS = 8
+
+
+def noise(values: list[float]) -> float | None:
+    """Relative standard error of the mean, from the means of consecutive blocks.
+
+    Steps are not independent: after a long wait, several batches may be ready.
+    """
+    size = len(values) // BLOCKS
+    if not size:
+        return None
+    means = [sum(values[i * size : (i + 1) * size]) / size for i in range(BLOCKS)]
+    mean = sum(means) / BLOCKS
+    return float(math.sqrt(sum((m - mean) ** 2 for m in means) / (BLOCKS - 1) / BLOCKS) / mean) if mean else None
+
+
 def evaluations(loop: probe.Loop) -> list[tuple[str, str | None, float, float]]:
     """Epochs of other loaders: what, where, begin, end."""
     found = []
@@ -114,6 +130,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "seconds": total,
         "samples": samples,
         "samples_per_s": samples / total if total else 0.0,
+        "noise": noise(times["all"]),
         "step_ms": spread(times["all"]),
         "wait_share": sum(times["wait"]) / sum(times["all"]) if total else 0.0,
         "first_batch_s": loop.end[0] - loop.begin[0] if loop.end else None,
@@ -126,7 +143,6 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "hot": hot(kept),
         "in_graph": loop.in_graph,
         "window": [since, kept[-1]["end"] if kept else end],
-        "wall_s": (kept[-1]["end"] - since) if kept else 0.0,
         "overhead": overhead(kept),
         "host_share": sampler.counts["host"] / max(1, sum(sampler.counts.values())),
     }
@@ -139,19 +155,16 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
 
 
 def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
-    """Steps that have an end: the next() that follows, or the one that ended the epoch."""
+    """Steps that have an end: the next() that follows, in this epoch or the next one, or the one that ended the run.
+
+    The loader's work at the end of an epoch, such as ending its workers, is waiting.
+    """
     found = []
-    firsts = set(loop.epochs)
-    closed = sorted(loop.closed)
     for i, (t0, t1) in enumerate(zip(loop.begin, loop.end, strict=False)):
-        if i + 1 < len(loop.begin) and i + 1 not in firsts:
-            end = loop.begin[i + 1]
-        else:
-            end = next((t for t in closed if t >= t1), 0.0)
-            if not end and i + 1 < len(loop.begin):
-                end = loop.begin[i + 1]  # the epoch was left early
+        end = loop.begin[i + 1] if i + 1 < len(loop.begin) else next((t for t in loop.closed if t >= t1), 0.0)
         if end:
-            found.append({"begin": t0, "got": t1, "end": end, "wait": t1 - t0, "size": loop.sizes[i], "index": i})
+            wait = t1 - t0 + (loop.closing.get(i, 0.0) if i + 1 < len(loop.begin) else 0.0)
+            found.append({"begin": t0, "got": t1, "end": end, "wait": wait, "size": loop.sizes[i], "index": i})
     return found
 
 
@@ -179,7 +192,7 @@ def epochs(loop: probe.Loop, since: float, skip: int) -> list[dict[str, Any]]:
     return [
         {
             "start_s": loop.begin[a] - since,
-            "first_wait_s": loop.end[a] - loop.begin[a],
+            "first_wait_s": loop.end[a] - loop.begin[a] + loop.closing.get(a - 1, 0.0),
             "steps": b - a,
         }
         for a, b in zip(edges, edges[1:], strict=False)

@@ -11,6 +11,7 @@ import builtins
 import io
 import os
 import random
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -36,6 +37,7 @@ DECODERS = (  # functions that decode, and methods
     ("imageio", "imread"),
     ("skimage.io", "imread"),
 )
+FETCHERS = ("sqlite3", "lmdb", "zipfile", "h5py", "pyarrow", "datasets", "zarr", "psycopg", "psycopg2", "redis")
 
 timers: defaultdict[str, float] = defaultdict(float)
 _running: list[list[float]] = []  # time inside the timers that run now, so that none is counted twice
@@ -129,11 +131,12 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
         ],
         "cold_read_us": _read_us(files[:COLD], cold=True),
     }
-    known = timers["decode"] + sum(timers[key] for key, _, _ in parts)
-    stages["other_us"] = max(0.0, 1e6 * (whole - known) / done)
-    if not timers["decode"] and not files:
-        stages["read_us"] = stages["other_us"]  # the dataset fetches samples in a way of its own
-    stages["transforms"] += _functions(dataset, chosen[: max(4, done // 4)], {name for _, name, _ in parts})
+    stats = _profile(dataset, chosen[: max(4, done // 4)])
+    if not files:
+        stages["read_us"] = 1e6 * whole / done * _fetching(stats)
+    stages["transforms"] += _functions(stats, max(4, done // 4), {name for _, name, _ in parts})
+    known = stages["decode_us"] + stages["read_us"] + sum(one["us"] for one in stages["transforms"])
+    stages["other_us"] = max(0.0, 1e6 * whole / done - known)
     collate = getattr(loop.thing, "collate_fn", None)
     if collate and samples:
         size = max(1, min(len(samples), int(getattr(loop.thing, "batch_size", None) or 1)))
@@ -228,8 +231,8 @@ def _note_opens(patched: Patched, names: list[str]) -> None:
     patched.set(builtins, "open", call)
 
 
-def _functions(dataset: Any, indices: list[int], known: set[str]) -> list[dict[str, Any]]:
-    """Functions of the user that the dataset calls outside its transform, with their time per sample."""
+def _profile(dataset: Any, indices: list[int]) -> Any:
+    """Time per function while these samples are made, as pstats has it."""
     import cProfile
     import pstats
 
@@ -238,7 +241,29 @@ def _functions(dataset: Any, indices: list[int], known: set[str]) -> list[dict[s
     for index in indices:
         dataset[index]
     profile.disable()
-    stats: Any = pstats.Stats(profile, stream=io.StringIO()).stats  # type: ignore[attr-defined]
+    return pstats.Stats(profile, stream=io.StringIO()).stats  # type: ignore[attr-defined]
+
+
+def _fetching(stats: Any) -> float:
+    """The share of the time in libraries that fetch samples out of a file or a table."""
+
+    names = "|".join(FETCHERS)
+
+    def fetches(key: Any) -> bool:
+        if key[0] == "~":  # a function in C: only its name is known
+            return bool(re.search(rf"\b({names})\b", key[2]))
+        return bool(re.search(rf"(-packages|/python3\.\d+)/({names})\b", key[0]))
+
+    total = sum(value[2] for value in stats.values())
+    entered = 0.0
+    for key, (_, _, _, _, callers) in stats.items():
+        if fetches(key):
+            entered += sum(times[3] for caller, times in callers.items() if not fetches(caller))
+    return min(1.0, entered / total) if total else 0.0
+
+
+def _functions(stats: Any, count: int, known: set[str]) -> list[dict[str, Any]]:
+    """Functions of the user that the dataset calls outside its transform, with their time per sample."""
     mine = {key for key in stats if not probe.is_library(key[0]) and key[0] != "~"}
     getters = {key for key in mine if key[2] in ("__getitem__", "__getitems__")}
     found = []
@@ -248,7 +273,7 @@ def _functions(dataset: Any, indices: list[int], known: set[str]) -> list[dict[s
         if called and key[2] not in known and not key[2].startswith("<"):
             share = sum(callers[c][3] for c in called)
             at = f"{probe.short(key[0])}:{key[1]}"
-            found.append({"name": key[2], "at": at, "us": 1e6 * min(share, cumulative) / len(indices)})
+            found.append({"name": key[2], "at": at, "us": 1e6 * min(share, cumulative) / count})
     return [one for one in found if not _decodes(stats, one)]
 
 
@@ -291,15 +316,18 @@ def _transfer_us(batch: Any) -> float:
 
     torch: Any = sys.modules["torch"]
 
-    def shared(value: Any) -> Any:
+    def tensors(value: Any) -> list[Any]:
         if isinstance(value, torch.Tensor):
-            return value.clone()  # the copy into shared memory that a worker makes
-        if isinstance(value, dict):
-            return {key: shared(one) for key, one in value.items()}
-        return [shared(one) for one in value] if isinstance(value, list | tuple) else value
+            return [value]
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        return [tensor for one in values for tensor in tensors(one)]
+
+    found = tensors(batch)
 
     def once() -> None:
-        pickle.loads(ForkingPickler.dumps(shared(batch)))
+        for tensor in found:
+            tensor.clone()  # the copy into shared memory that a worker makes
+        pickle.loads(ForkingPickler.dumps(batch))
 
     try:
         return 1e6 * _best(once) / max(1, probe.size_of(batch))
@@ -327,6 +355,7 @@ def _distribution(times: list[tuple[float, int]], paths: list[str]) -> None:
         "max": values[-1],
         "histogram": histogram,
     }
+    probe.extra["fast"] = [i for t, i in times if t <= 4 * at(0.5)]
     probe.extra["slowest"] = [
         {"index": i, "path": os.path.abspath(paths[i]) if i < len(paths) else None, "ms": t}
         for t, i in reversed(ordered[-10:])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import random
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -18,16 +19,7 @@ DATA_LOADER = "torch.utils.data.dataloader"
 THROUGH_STOKER: dict[str, dict[str, Any]] = {
     "stoker": {},
     "cache": {"cache": "dct"},
-    "draft": {"fidelity": "draft"},
     "device": {"device": "cuda"},
-}
-
-
-ELSEWHERE = {  # what a script cannot be given from outside
-    "pack": "measured on the data: stoker doctor DATA",
-    "uint8": "the script converts to float32 itself",
-    "fetch": "the dataset has to offer __getitems__",
-    "fixed-shapes": "the script decides on the shapes",
 }
 
 
@@ -48,12 +40,18 @@ def install(plan: dict[str, Any]) -> None:
             after("torch._tensor", _non_blocking)
     elif name == "without":
         after(DATA_LOADER, functools.partial(_before_iteration, change=lambda loader: leave_out(loader, value)))
-    elif name == "resize":
-        after(DATA_LOADER, functools.partial(_before_iteration, change=_store_smaller))
-    elif name in ELSEWHERE:
-        raise NotPossible(ELSEWHERE[name])
+    elif name in DATASETS:
+        after(DATA_LOADER, functools.partial(_before_iteration, change=DATASETS[name]))
+    elif name in LOADERS:
+        after(DATA_LOADER, functools.partial(_by_loader, make=LOADERS[name]))
+    elif name == "fixed-shapes":
+        probe.plan["fixed_shapes"] = True
+    elif name in ("parallel", "jit"):
+        from . import frameworks
+
+        getattr(frameworks, name)()
     elif name == "skip-slowest":
-        after("torch.utils.data._utils.fetch", functools.partial(_skip, slow=set(plan.get("slowest") or [])))
+        after("torch.utils.data._utils.fetch", functools.partial(_skip, fast=plan.get("fast") or []))
     elif name == "no-evaluation":
         probe.plan["one_of_others"] = probe.extra["applied"] = True
     elif name == "threads":
@@ -105,12 +103,19 @@ def _converted(loader: Any, own: dict[str, Any]) -> Any:
     return other
 
 
+COMPARE_SECONDS = 1.5
+
+
 def _compare(loader: Any) -> None:
     """Whether Stoker makes the same samples of this dataset; fields that are random cannot be compared."""
     try:
         module = import_module("stoker._compare")
         with import_module("stoker._seeds").generators_kept():
-            pixels, labels, count = module._parity(loader.dataset, module._keep)
+            t0 = probe.clock()
+            loader.dataset[0]
+            each = probe.clock() - t0
+            few = max(3, min(16, int(COMPARE_SECONDS / 3 / max(each, 1e-6))))
+            pixels, labels, count = module._parity(loader.dataset, module._keep, few)
     except Exception as error:  # the speed is worth knowing all the same
         probe.extra["compared"] = f"{type(error).__name__}: {error}"
         return
@@ -145,8 +150,8 @@ def _arguments(module: Any, change: Callable[[dict[str, Any]], None]) -> None:
 def _workers(given: dict[str, Any], value: str) -> None:
     given["num_workers"] = int(value)
     if not int(value):
-        given.pop("prefetch_factor", None)
-        given.pop("persistent_workers", None)
+        for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
+            given.pop(name, None)
 
 
 def _persistent(given: dict[str, Any], value: str) -> None:
@@ -192,14 +197,15 @@ class _OneThread:
 
     def __call__(self, number: int) -> None:
         os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")})
-        cv2 = sys.modules.get("cv2")
-        if cv2:
-            cv2.setNumThreads(0)
-        pools = sys.modules.get("threadpoolctl")
-        if pools:
-            pools.threadpool_limits(1)
         if self.function:
             self.function(number)
+        cv2, pools, torch = (sys.modules.get(name) for name in ("cv2", "threadpoolctl", "torch"))
+        if cv2:
+            cv2.setNumThreads(0)
+        if pools:
+            pools.threadpool_limits(1)
+        if torch:
+            torch.set_num_threads(1)
 
 
 ARGUMENTS: dict[str, Callable[..., None]] = {
@@ -307,19 +313,101 @@ def _store_smaller(loader: Any) -> None:
     below.samples = [(copies[i % len(copies)], *one[1:]) for i, one in enumerate(samples)]
 
 
-def _skip(module: Any, slow: set[int]) -> None:
-    """The next sample instead of a slow one."""
+KEPT, KEPT_SECONDS = 512, 3.0
+
+
+class Kept:
+    """Some samples of a dataset, instead of all of them."""
+
+    def __init__(self, samples: list[Any], length: int) -> None:
+        self.samples, self.length = samples, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, i: int) -> Any:
+        return self.samples[i % len(self.samples)]
+
+
+def _keep_samples(loader: Any) -> None:
+    """Fetches some samples before the first step, and none later."""
+    dataset = loader.dataset
+    n = len(dataset)
+    samples, until = [], probe.clock() + KEPT_SECONDS
+    for i in random.Random(0).sample(range(n), min(n, KEPT)):
+        samples.append(dataset[i])
+        if probe.clock() > until:
+            break
+    object.__setattr__(loader, "dataset", Kept(samples, n))  # torch refuses to change it
+
+
+DATASETS: dict[str, Callable[[Any], None]] = {"resize": _store_smaller, "fetch": _keep_samples}
+
+
+def _by_loader(module: Any, make: Callable[[Any, dict[str, Any]], tuple[Any, list[str]]]) -> None:
+    """The training loader iterates through Stoker's Loader, which make() makes of a source and its arguments."""
+    original = module.DataLoader.__iter__
+
+    def __iter__(self: Any) -> Any:
+        if not probe.is_watching() or probe.is_worker() or not is_target(self):
+            return original(self)
+        if "_doctor_loader" not in self.__dict__:
+            object.__setattr__(self, "_doctor_loader", make(*_source_of(self)))
+            probe.extra["applied"] = True
+        other, files = self._doctor_loader
+        if probe.plan.get("reads_disk"):
+            from . import alone
+
+            alone.evict(files)
+        return iter(other)
+
+    module.DataLoader.__iter__ = __iter__
+
+
+def _source_of(loader: Any) -> tuple[Any, dict[str, Any]]:
+    """What a loader reads as a source of Stoker's, and its other arguments for stoker.Loader."""
+    found, ops = import_module("stoker._convert_set").dataset(loader.dataset) or (None, None)
+    if found is None or ops is None or ops.rest is not None or not loader.batch_size:
+        raise NotPossible("Stoker does not read this dataset or its transforms itself")
+    return found.source, {
+        "transform": ops.ops,
+        "batch_size": loader.batch_size,
+        "shuffle": "Sequential" not in type(loader.sampler).__name__,
+        "drop_last": loader.drop_last,
+        "output": "torch",
+    }
+
+
+def _draft(source: Any, arguments: dict[str, Any]) -> tuple[Any, list[str]]:
+    return import_module("stoker").Loader(source, fidelity="draft", **arguments), source.paths
+
+
+PACKED = 1024  # samples
+
+
+def _pack(source: Any, arguments: dict[str, Any]) -> tuple[Any, list[str]]:
+    stoker = import_module("stoker")
+    n = len(source)
+    folder = os.path.join(probe.plan["scratch"], "packed")
+    stoker.pack(source.subset(range(0, n, max(1, n // PACKED))), folder)
+    packed = stoker.Source(folder)
+    whole = packed.subset([i % len(packed) for i in range(n)])
+    return stoker.Loader(whole, **arguments), [os.path.join(folder, name) for name in os.listdir(folder)]
+
+
+LOADERS = {"draft": _draft, "pack": _pack}
+
+
+def _skip(module: Any, fast: list[int]) -> None:
+    """Only samples that are known not to be slow, instead of all."""
+    if not fast:
+        raise NotPossible("no sample was timed alone")
     probe.extra["applied"] = True
     original = module._MapDatasetFetcher.fetch
 
     def fetch(self: Any, index: Any) -> Any:
-        n = len(self.dataset)
-
-        def other(i: Any) -> Any:
-            while i in slow:
-                i = (i + 1) % n
-            return i
-
-        return original(self, [other(i) for i in index] if isinstance(index, list) else other(index))
+        if not isinstance(index, list):
+            return original(self, fast[int(index) % len(fast)])
+        return original(self, [fast[int(i) % len(fast)] for i in index])
 
     module._MapDatasetFetcher.fetch = fetch
