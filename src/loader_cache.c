@@ -220,7 +220,7 @@ static void explain_checkpoints(struct stk_loader *l, struct buf *b)
     cache_stats(l->cache.checkpoints, &s);
     cache_why_not(l->cache.checkpoints, why, sizeof why);
     buf_printf(b,
-               "checkpoints in %lld JPEG files, at which decoding a crop can start: %.1f MiB of at most "
+               "checkpoints in %lld JPEG files, so that decoding starts at the crop: %.1f MiB of at most "
                "%.1f MiB\n",
                (long long)s.entries, (double)s.memory_bytes / MIB, (double)s.memory_most / MIB);
     if (s.on_disk)

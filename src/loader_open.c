@@ -44,7 +44,7 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
     const bool chosen = o->memory == machine_memory(&l->machine);
     least += l->source_most;
     return error_set(e, STK_EUSAGE, "open",
-                     "memory is %lld MiB%s, less than the %llu MiB that batches of %lld rows and %d threads need; "
+                     "memory is %lld MiB%s, less than the %llu MiB that a batch_size of %lld and %d threads need; "
                      "raise memory, or use a smaller batch_size or fewer threads",
                      (long long)(o->memory >> 20),
                      chosen ? " (the default: a quarter of the free memory, divided by the ranks on this machine)" : "",
@@ -336,7 +336,8 @@ static int open_order(struct stk_loader *l, stk_error *e)
     if (!o->weights)
         return STK_OK;
     if (o->n_weights != samples)
-        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; give one weight per sample",
+        return error_set(e, STK_EUSAGE, "open",
+                         "the length of weights is %lld, but there are %lld samples; give one weight per sample",
                          (long long)o->n_weights, (long long)samples);
     return alias_init(&l->order.alias, o->weights, samples, e);
 }

@@ -261,9 +261,9 @@ def order_of(loader: Any) -> str:
     words = {"SequentialSampler": "as listed", "RandomSampler": "shuffled, as torch's RandomSampler does"}
     text = words.get(kind, f"given by the {kind}") + _length(loader)
     if loader.seed is not None:
-        return f"{text}; random numbers follow from seed={loader.seed}"
+        return f"{text}; random numbers come from seed={loader.seed}"
     of = "torch's global generator" if loader.generator is None else "the given generator"
-    return f"{text}; random numbers follow from {of}"
+    return f"{text}; random numbers come from {of}"
 
 
 def _workers(loader: Any) -> str:

@@ -182,7 +182,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _kind_of(value: Any) -> str:
-    return "a single number" if getattr(value, "ndim", None) == 0 else f"a {type(value).__name__}"
+    return "a single number" if getattr(value, "ndim", None) == 0 else f"of type {type(value).__name__}"
 
 
 def _as_numpy(name: str, value: Any) -> np.ndarray[Any, Any]:

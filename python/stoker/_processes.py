@@ -85,7 +85,7 @@ def decide(asked: int | None, callers: Sequence[Caller], hook: Hook | None, part
     if multiprocessing.current_process().daemon:
         return Way(here=here, why="this process is a daemon, which cannot start processes")
     if seconds * samples < WORTH_S:
-        return Way(here=here, why=f"{names}: an epoch takes {1e3 * seconds * samples:.0f} ms, too little for processes")
+        return Way(here=here, why=f"{names}: only {1e3 * seconds * samples:.0f} ms per epoch, too little for processes")
     if not here and gil_is_off():
         return Way(why="Python has no GIL")
     if not here and hook.again and (share := held_share(hook.again)) * cores <= 0.5:

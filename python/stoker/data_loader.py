@@ -575,7 +575,7 @@ class DataLoader(_TorchLoader[T_co]):
 
         >>> print(stoker.DataLoader([1, 2, 3], batch_size=2, num_workers=2).explain())
         dataset    list, 3 samples, in Python: the calling program's own code makes the samples
-        order      as listed, 2 batches per epoch; random numbers follow from torch's global generator
+        order      as listed, 2 batches per epoch; random numbers come from torch's global generator
         workers    2 processes, each batch made by one of them; every sample has its own seed
         """
         return Text(drop_in_words(self).rstrip())

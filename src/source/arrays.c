@@ -309,8 +309,9 @@ int arrays_check_label(const struct source *s, stk_dtype t, int64_t i, stk_error
 {
     const int64_t value = source_label(s, i);
     if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
-        return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside the %d given class%s",
-                         (long long)value, (long long)i, s->n_classes, s->n_classes == 1 ? "" : "es");
+        return error_set(e, STK_EUSAGE, "open",
+                         "the label %lld of sample %lld is not the index of one of the %d given classes; add the class",
+                         (long long)value, (long long)i, s->n_classes);
     if (t == STK_UINT64 && value < 0) /* the only type whose values may not fit */
         return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);
     return STK_OK;

@@ -147,7 +147,7 @@ static int scan_file(struct scan *s, stk_error *e)
                  ? error_set(e, STK_EDATA, "open", "invalid JSON at byte %lld: %s", (long long)j.offset, j.problem)
                  : error_os(e, s->os_error, "open", "cannot be read");
     else if (rc == STK_OK && !(j.found & 1u << IMAGES))
-        rc = error_set(e, STK_EUSAGE, "open", "has no list of images, as files in COCO's format have");
+        rc = error_set(e, STK_EUSAGE, "open", "has no list \"images\", which a file in COCO's format needs");
     json_stream_done(&j);
     return rc;
 }

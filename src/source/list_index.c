@@ -198,8 +198,8 @@ static int unknown_class(const struct list *l, const struct names *given, const 
     memcpy(word, row->label.p, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return list_fail(l, row->line, e, "the label %s is not among the %d given class%s%s%s%s", word, (int)given->n,
-                     given->n == 1 ? "" : "es", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return list_fail(l, row->line, e, "the label %s is not one of the %d given classes%s%s%s", word, (int)given->n,
+                     near ? "; did you mean " : "; add it to classes", near ? near : "", near ? "?" : "");
 }
 
 static int label_of(const struct filling *f, const struct list *l, const struct list_row *row, int64_t *label,
@@ -217,8 +217,9 @@ static int label_of(const struct filling *f, const struct list *l, const struct 
         return list_fail(l, row->line, e, "the list changed while it was read; open it again");
     f->v->bad_label = f->given->n > 0 && (*label < 0 || *label >= (int64_t)f->given->n);
     if (f->v->bad_label)
-        return list_fail(l, row->line, e, "the label %lld is outside the %d given class%s", (long long)*label,
-                         (int)f->given->n, f->given->n == 1 ? "" : "es");
+        return list_fail(l, row->line, e,
+                         "the label %lld is not the index of one of the %d given classes; add the class",
+                         (long long)*label, (int)f->given->n);
     return 0;
 }
 

@@ -64,7 +64,8 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     if (fstat(fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
+        return error_set(e, STK_EUSAGE, "open",
+                         "is not a regular file; name the files of a folder with a pattern: FOLDER/*");
     l->stable = index_stamp(&l->stamp, &st);
     l->bytes = (int64_t)st.st_size;
     l->form = form_of(all->format, fd);

@@ -86,8 +86,8 @@ static int unknown_class(const struct names *given, const struct place *p, stk_e
     memcpy(word, p->top, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d given class%s%s%s%s", word,
-                     (int)given->n, given->n == 1 ? "" : "es", near ? "; did you mean " : "", near ? near : "",
+    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not one of the %d given classes%s%s%s", word,
+                     (int)given->n, near ? "; did you mean " : "; add it to classes", near ? near : "",
                      near ? "?" : "");
 }
 

@@ -85,7 +85,7 @@ static int parse(const struct source *s, struct reading *r, const char *path, st
     while (voc_next(&x, &o)) {
         uint32_t label = 0;
         if (labels && !names_find(classes_of(s, v), o.name.p, o.name.n, &label))
-            return error_set(e, STK_EDATA, "read", "object %d of %.200s: its class %.*s is not among the %d classes",
+            return error_set(e, STK_EDATA, "read", "object %d of %.200s: its class %.*s is not one of the %d classes",
                              x.n_objects, path, o.name.n < 60 ? (int)o.name.n : 60, o.name.p, (int)classes_of(s, v)->n);
         const struct entry one = {.box = {(float)o.box[0], (float)o.box[1], (float)o.box[2], (float)o.box[3]},
                                   .label = label,

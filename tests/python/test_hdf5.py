@@ -234,7 +234,7 @@ def test_labels_of_text_are_classes(tmp_path: Path, fixed: bool) -> None:
     assert list(source.labels) == [2, 1, 2, 0, 3]
     loader = stoker.Loader(path, batch_size=5, output="numpy", as_dict=True, classes=["zebra", "ant", "cat", "dog"])
     assert next(iter(loader))["label"].tolist() == [3, 2, 3, 1, 0]
-    with pytest.raises(stoker.UsageError, match="the label zebra is not among the 3 given classes"):
+    with pytest.raises(stoker.UsageError, match="the label zebra is not one of the 3 given classes"):
         stoker.Loader(path, classes=["ant", "cat", "dog"])
     loader = stoker.Loader(path, batch_size=5, output="numpy", as_dict=True, fields={"class": "text"})
     assert next(iter(loader))["class"] == words

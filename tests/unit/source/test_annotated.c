@@ -132,7 +132,7 @@ static void bad_voc(void)
     static const char *const given[] = {"dog"};
     const struct source_options o = {.classes = given, .n_classes = 1};
     s = open_named("voc:%?set=train", "voc", &o);
-    is_bad(s, 0, "object 2 of Annotations/b.xml: its class ape is not among the 1 classes");
+    is_bad(s, 0, "object 2 of Annotations/b.xml: its class ape is not one of the 1 classes");
     source_close(s);
     make_voc("<annotation>" OBJECT("person") "</annotation>");
     temp_file("voc/Annotations/b.xml", "<annotation>" OBJECT("dog") "</annotation>");

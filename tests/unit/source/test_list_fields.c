@@ -507,7 +507,7 @@ static void words_among_given_classes(void)
     source_close(s);
     o.n_classes = 1;
     CHECK_EQ(source_open(&s, &o, &error), STK_EUSAGE);
-    CHECK_SAYS(error.text, "cat is not among");
+    CHECK_SAYS(error.text, "cat is not one of");
 }
 
 int main(int argc, char **argv)

@@ -179,7 +179,7 @@ static void refused_at_open(void)
     temp_file("val/x.json", "{\"images\":[]}");
     refused("%", "val/x.json", "its list of images is empty");
     temp_file("val/x.json", "{\"annotations\":[]}");
-    refused("%", "val/x.json", "has no list of images");
+    refused("%", "val/x.json", "has no list \"images\"");
     temp_file("val/x.json", "{\"images\":[{\"id\":1,\"file_name\":\"gone.jpg\"}]}");
     refused("%", "val/x.json", "the first one is gone.jpg");
     temp_file("val/x.json", "{\"other\":[]}");

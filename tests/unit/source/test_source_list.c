@@ -132,7 +132,7 @@ static void given_classes(void)
     CHECK(strstr(error.text, "l.csv:2: the label dogg") && strstr(error.text, "did you mean dog?"));
     temp_file("l.csv", "img/a.jpg,1\nimg/b.jpg,2\n");
     CHECK(open_with("l.csv", classes, 2, NULL) == NULL);
-    CHECK(strstr(error.text, "l.csv:2: the label 2 is outside"));
+    CHECK(strstr(error.text, "l.csv:2: the label 2 is not the index"));
     temp_file("l.csv", "img/a.jpg,1\nimg/b.jpg,0\n");
     s = open_with("l.csv", classes, 2, NULL);
     has(s, 0, "img/a.jpg", 1);

@@ -124,7 +124,7 @@ static void images_and_labels(void)
     source_close(s);
     const struct source_options classes = {.classes = (const char *[]){"a", "b"}, .n_classes = 2};
     CHECK(open_named("npy:%?label=y.npy", "x.npy", &classes) == NULL);
-    CHECK(strstr(error.text, "outside the 2 given classes") != NULL);
+    CHECK(strstr(error.text, "not the index of one of the 2 given classes") != NULL);
     npy_file("y3.npy", "<i4", "False", "(1,)", y, 4);
     refused("npy:%?label=y3.npy", "x.npy", "label has 1 row, but data has 2");
     refused("npy:%?label=none.npy", "x.npy", "none.npy");
