@@ -254,7 +254,7 @@ static int load(struct hooks *h, int thread, struct chunk *c, struct ArrowArray 
 {
     struct arrow *t = h->arrow.table;
     struct hook_call here;
-    const PyGILState_STATE gil = hooks_begin(h, &here);
+    const struct gil gil = hooks_begin(h, &here);
     PyObject *got = PyObject_CallFunction(t->load, "iL", thread, (long long)(c - t->chunks));
     PyObject *capsule;
     Py_ssize_t n = 0;

@@ -26,13 +26,13 @@ static void *bury(void *arg)
 {
     struct remains *r = arg;
     stk_close(r->l);
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    const struct gil gil = gil_take();
     struct state *s = PyType_GetModuleState((PyTypeObject *)r->type);
     options_done(r->options);
     free(r->options);
     s->n_closing--;
     Py_DECREF(r->type);
-    PyGILState_Release(gil);
+    gil_give(gil);
     free(r);
     return NULL;
 }

@@ -3,8 +3,8 @@
  * extension.h -- shared by the files of the extension module _stoker.
  *
  * The module is thin. It converts Python objects to the options of stoker.h, and batches to buffers. Users see the
- * package stoker, which is written in Python. There is no global state: the types and the function that makes
- * exceptions are in the module's state.
+ * package stoker, which is written in Python. There is no global state but in gil.c: the types and the function
+ * that makes exceptions are in the module's state.
  */
 #ifndef EXTENSION_H
 #define EXTENSION_H
@@ -56,6 +56,16 @@ struct arrow_reader {
     struct arrow_slot *slots;
 };
 
+/* gil.c: the GIL for threads of the engine. */
+struct gil {
+    PyThreadState *made; /* for this call; NULL: Python knows the thread */
+    PyGILState_STATE known;
+};
+
+int gil_init(void); /* 0, or -1 with an exception */
+struct gil gil_take(void);
+void gil_give(struct gil g);
+
 /* hooks.c: Python functions that the engine calls from its threads. */
 enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };
 
@@ -92,8 +102,8 @@ int hooks_set_op(struct hooks *h, PyObject *spec);
 /* Whether this thread is inside one of the functions. */
 bool hooks_inside(const struct hooks *h);
 /* Take and release the GIL around a call of Python from a thread of the engine. */
-PyGILState_STATE hooks_begin(struct hooks *h, struct hook_call *c);
-void hooks_end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil);
+struct gil hooks_begin(struct hooks *h, struct hook_call *c);
+void hooks_end(struct hooks *h, struct hook_call *c, struct gil gil);
 
 /* options.c: converts a dict to options, and owns everything they point to. */
 struct options {

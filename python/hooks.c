@@ -13,21 +13,21 @@
 
 /* ------------------------------------------------------------------ calling */
 
-PyGILState_STATE hooks_begin(struct hooks *h, struct hook_call *c)
+struct gil hooks_begin(struct hooks *h, struct hook_call *c)
 {
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    const struct gil gil = gil_take();
     *c = (struct hook_call){.thread = PyThread_get_thread_ident(), .next = h->calls};
     h->calls = c;
     return gil;
 }
 
-void hooks_end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil)
+void hooks_end(struct hooks *h, struct hook_call *c, struct gil gil)
 {
     struct hook_call **at = &h->calls;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    PyGILState_Release(gil);
+    gil_give(gil);
 }
 
 bool hooks_inside(const struct hooks *h)
@@ -71,7 +71,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
 {
     struct hooks *h = user;
     struct hook_call here;
-    const PyGILState_STATE gil = hooks_begin(h, &here);
+    const struct gil gil = hooks_begin(h, &here);
     PyObject *views = PyTuple_New(h->n_fields);
     for (int i = 0; views && i < h->n_fields; i++) {
         PyObject *view = view_of(to[i], h->about[i].bytes);
@@ -98,7 +98,7 @@ static int run_op(void *user, const stk_row *row, stk_error *e)
     struct hooks *h = user;
     const size_t in = bytes_of(row->image), out = h->on_row.result ? h->about_result.bytes : in;
     struct hook_call here;
-    const PyGILState_STATE gil = hooks_begin(h, &here);
+    const struct gil gil = hooks_begin(h, &here);
     PyObject *from = view_of(row->image->data, in), *to = view_of(row->to, out);
     PyObject *views = from && to ? PyTuple_Pack(2, from, to) : NULL;
     Py_XDECREF(from);

@@ -135,6 +135,8 @@ static int add_type(PyObject *module, PyObject **type, PyType_Spec *spec)
 static int execute(PyObject *module)
 {
     struct state *s = PyModule_GetState(module);
+    if (gil_init())
+        return -1;
     if (add_type(module, &s->memory_type, &memory_spec) || add_type(module, &s->loader_type, &loader_spec) ||
         add_type(module, &s->source_type, &source_spec) || add_type(module, &s->arrow_type, &arrow_spec) ||
         add_type(module, &s->ops_type, &ops_spec))

@@ -10,14 +10,14 @@
 
 static void *allocate(void *user, size_t bytes)
 {
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    const struct gil gil = gil_take();
     PyObject *address = PyObject_CallMethod(user, "allocate", "n", (Py_ssize_t)bytes);
     void *p = address ? PyLong_AsVoidPtr(address) : NULL;
     PyErr_Clear(); /* the engine reports that there is no memory */
     Py_XDECREF(address);
     if (p)
         Py_INCREF(user);
-    PyGILState_Release(gil);
+    gil_give(gil);
     return p;
 }
 
@@ -26,7 +26,7 @@ static void give_back(void *user, void *p, size_t bytes)
     (void)bytes;
     if (!Py_IsInitialized()) /* the process ends: its memory goes with it */
         return;
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    const struct gil gil = gil_take();
     PyObject *address = PyLong_FromVoidPtr(p), *none = NULL;
     if (address)
         none = PyObject_CallMethod(user, "free", "O", address);
@@ -34,7 +34,7 @@ static void give_back(void *user, void *p, size_t bytes)
     Py_XDECREF(none);
     Py_XDECREF(address);
     Py_DECREF((PyObject *)user);
-    PyGILState_Release(gil);
+    gil_give(gil);
 }
 
 stk_allocator pinned_allocator(PyObject *allocator)

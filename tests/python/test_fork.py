@@ -123,3 +123,32 @@ def test_a_source_goes_on_in_a_child(tmp_path):
         """)
     )
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_children_of_a_program_whose_threads_run_python():
+    """A thread of the engine that gets a thread state must not stop a child inside os.fork()."""
+    done = python(
+        textwrap.dedent("""
+        import os, signal, threading, numpy as np, stoker
+
+        def same(x, rng):  # with an rng of its own it runs in the engine's threads
+            return x
+
+        ballast = np.ones(100 << 20, np.uint8)  # a fork takes longer
+        images = np.zeros((1000, 2, 2, 3), np.uint8)
+        stoker._processes.WORTH_S = 1e9
+        loader = stoker.Loader(images, ["CenterCrop(2)", same], 4, threads=4, output="numpy")
+        assert not loader._way.here and not loader._way.processes
+        ended = threading.Event()
+        threading.Thread(target=lambda: [None for _ in loader.forever() if ended.is_set() and os._exit(0)]).start()
+        for _ in range(300):
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            signal.alarm(100)
+            os.waitpid(child, 0)
+        print("fine", flush=True)
+        ended.set()
+        """)
+    )
+    assert done.stdout == "fine\n", done.stderr
