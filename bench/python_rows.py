@@ -2,17 +2,23 @@
 """Datasets and transforms in Python: stoker.DataLoader beside torch's, with the same workers, in turn.
 
     python_rows.py PHOTOS [--workers 2] [--rounds 3] [--only tokens,small]
+    python_rows.py PHOTOS --costs
 
-Every measurement is a process of its own and one epoch, without the first batch, which pays for the start. A ratio is
-the median of the rounds' own. MiB is the memory of all processes together, common pages counted once; shared memory is
-counted for the whole machine, so nothing else may use it meanwhile. With --steps, the time of a fixed piece of work in
-the training thread beside the loader, divided by its time without one; a core must be free for that thread.
+Every measurement is a process of its own and one epoch, without the first batch, which pays for the start; each worker
+makes at least 6 batches. A ratio is the median of the rounds' own. MiB is the memory of all processes together, common
+pages counted once; shared memory is counted for the whole machine, so nothing else may use it meanwhile. The step is
+the time of a fixed piece of work in the training thread beside the loader, divided by its time without one; for it, the
+loader has at most as many workers as leave a core free for that thread.
+
+--costs prints what Stoker itself costs for a row, in microseconds of CPU time: in the training process, in the worker
+process without the user's code, and seeding.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -173,37 +179,87 @@ def work() -> float:
     return time.perf_counter() - began
 
 
-def loader_of(kind: str, name: str, photos: str, workers: int) -> Any:
+def loader_of(kind: str, dataset: Any, workers: int) -> Any:
     import stoker
 
     cls = stoker.DataLoader if kind == "stoker" else data.DataLoader
-    return cls(dataset_of(name, photos), BATCH, shuffle=True, num_workers=workers)
+    enough = 6 * BATCH * workers
+    sampler = data.RandomSampler(dataset, replacement=enough > len(dataset), num_samples=max(enough, len(dataset)))
+    return cls(dataset, BATCH, sampler=sampler, num_workers=workers)
 
 
-def measure(kind: str, name: str, photos: str, workers: int) -> dict[str, float]:
-    shared = shared_bytes()
-    batches = iter(loader_of(kind, name, photos, workers))
+def measure(kind: str, dataset: Any, workers: int) -> dict[str, float]:
+    shared, loader = shared_bytes(), loader_of(kind, dataset, workers)
+    start = time.perf_counter()
+    batches = iter(loader)
     next(batches)
     began, samples, memory = time.perf_counter(), 0, 0
+    looks = (3, 8) if workers <= 4 else (workers, 3 * workers)  # each takes a while
     for n, batch in enumerate(batches):
         samples += len(batch[0])
-        if n in (3, 8):
+        if n in looks:
             memory = max(memory, own_bytes() + shared_bytes() - shared)
-    return {"rate": samples / (time.perf_counter() - began), "memory": memory}
+    return {"rate": samples / (time.perf_counter() - began), "memory": memory, "first": began - start}
 
 
-def steps(kind: str, name: str, photos: str, workers: int) -> dict[str, float]:
-    """The median time of a step, alone and beside the loader."""
-    alone = [work() for _ in range(50)]
-    beside = []
-    for _ in loader_of(kind, name, photos, workers):
-        beside += [work() for _ in range(5)]
-    return {"step": statistics.median(beside) / statistics.median(alone)}
+def step(kind: str, dataset: Any, workers: int) -> float:
+    """The median time of a step beside the loader, divided by the one without it."""
+    alone, beside = [work() for _ in range(100)], []
+    for n, _ in enumerate(loader_of(kind, dataset, workers)):
+        beside += [work() for _ in range(20)]
+        if n == 9:
+            break
+    return statistics.median(beside) / statistics.median(alone)
 
 
-def run(a: argparse.Namespace, what: str, kind: str, name: str) -> dict[str, float]:
-    command = [sys.executable, __file__, a.photos, "--workers", str(a.workers), "--measure", what, kind, name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+class Nothing(data.Dataset[Any]):
+    """Rows that cost next to nothing."""
+
+    def __len__(self) -> int:
+        return 128 * 1024
+
+    def __getitem__(self, i: int) -> Any:
+        return i
+
+
+def cpu(of: int) -> float:
+    used = resource.getrusage(of)
+    return used.ru_utime + used.ru_stime
+
+
+def costs() -> None:
+    import stoker
+    from stoker._seeds import seed_all
+
+    dataset, rows = Nothing(), len(Nothing())
+    began = cpu(resource.RUSAGE_SELF)
+    for i in range(rows):
+        seed_all(i)
+    seeding = (cpu(resource.RUSAGE_SELF) - began) / rows
+    for first in range(0, rows, BATCH):
+        data.default_collate([dataset[i] for i in range(first, first + BATCH)])
+    users = (cpu(resource.RUSAGE_SELF) - began) / rows - seeding
+    print(f"seeding {1e6 * seeding:.1f} us; the user's code of these rows {1e6 * users:.1f} us")
+    loaders = {
+        "DataLoader": lambda: stoker.DataLoader(dataset, BATCH, num_workers=1),
+        "Loader": lambda: stoker.Loader(dataset, batch_size=BATCH, processes=1),
+    }
+    for name, make in loaders.items():
+        loader = make()
+        batches = iter(loader)
+        next(batches)
+        here, below = cpu(resource.RUSAGE_SELF), cpu(resource.RUSAGE_CHILDREN)
+        for _ in batches:
+            pass
+        here = (cpu(resource.RUSAGE_SELF) - here) / rows
+        loader.close()
+        below = (cpu(resource.RUSAGE_CHILDREN) - below) / rows - seeding - (users if name == "DataLoader" else 0)
+        print(f"{name}: {1e6 * here:.1f} us a row in the training process, {1e6 * below:.1f} us in the worker")
+
+
+def run(a: argparse.Namespace, kind: str, name: str) -> dict[str, float]:
+    command = [sys.executable, __file__, a.photos, "--workers", str(a.workers), "--measure", kind, name]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -212,14 +268,13 @@ def report(a: argparse.Namespace, name: str) -> None:
     found: dict[str, list[dict[str, float]]] = {"torch": [], "stoker": []}
     for _ in range(a.rounds):
         for kind, runs in found.items():
-            runs.append(run(a, "rate", kind, name))
+            runs.append(run(a, kind, name))
     ratio = statistics.median(s["rate"] / t["rate"] for t, s in zip(found["torch"], found["stoker"], strict=True))
     torchs_, ours = ({k: statistics.median(r[k] for r in runs) for k in runs[0]} for runs in found.values())
     text = f"{name:<16}{torchs_['rate']:>10.0f}{ours['rate']:>10.0f}{ratio:>8.2f}"
     text += f"{torchs_['memory'] / 2**20:>10.0f}{ours['memory'] / 2**20:>10.0f}"
-    if a.steps:
-        text += "".join(f"{run(a, 'step', kind, name)['step']:>10.3f}" for kind in found)
-    print(text, flush=True)
+    text += f"{torchs_['step']:>10.3f}{ours['step']:>10.3f}"
+    print(text + f"{1e3 * torchs_['first']:>10.0f}{1e3 * ours['first']:>10.0f}", flush=True)
 
 
 def main() -> None:
@@ -228,17 +283,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(CASES))
-    parser.add_argument("--steps", action="store_true", help="also the training thread's step; needs a free core")
-    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--costs", action="store_true", help="print what a row costs, and nothing else")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     a = parser.parse_args()
+    if a.costs:
+        return costs()
     if a.measure:
-        what, kind, name = a.measure
-        print(json.dumps((measure if what == "rate" else steps)(kind, name, a.photos, a.workers)))
-        return
-    print(f"{a.workers} workers       {'samples/s':>20}{'':>8}{'MiB':>20}{'step' if a.steps else '':>20}")
-    print(f"{'':<16}{'torch':>10}{'Stoker':>10}{'ratio':>8}" + 2 * f"{'torch':>10}{'Stoker':>10}")
+        kind, name = a.measure
+        dataset = dataset_of(name, a.photos)
+        free = max(1, min(a.workers, len(os.sched_getaffinity(0)) - 1))
+        print(json.dumps({**measure(kind, dataset, a.workers), "step": step(kind, dataset, free)}))
+        return None
+    print(f"{a.workers} workers       {'samples/s':>20}{'':>8}{'MiB':>20}{'step':>20}{'first batch, ms':>20}")
+    print(f"{'':<16}{'torch':>10}{'Stoker':>10}{'ratio':>8}" + 3 * f"{'torch':>10}{'Stoker':>10}")
     for name in a.only.split(","):
         report(a, name)
+    return None
 
 
 if __name__ == "__main__":
