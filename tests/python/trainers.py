@@ -228,12 +228,20 @@ def timm():
             loader = create_loader(ImageDataset(str(root)), 16, BATCH, training, **more)
             if module == "stoker":
                 loader = stoker.DataLoader.from_torch(loader)
-            seen = []
+            seen, loss = [], torch.zeros(())
+            torch.manual_seed(0)
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3 * 16 * 16, 2))
+            optimizer = torch.optim.SGD(model.parameters(), 0.01)
             for epoch in range(2):
                 if training:
                     loader.sampler.set_epoch(epoch)
-                seen += [(images[:, 0, 0, 0] * 1000).round().int().tolist() for images, _ in loader]
-            report(f"{training} {module}", seen, sum(map(sum, seen)), type=type(loader.loader).__module__)
+                for images, labels in loader:
+                    seen.append((images[:, 0, 0, 0] * 1000).round().int().tolist())
+                    loss = torch.nn.functional.cross_entropy(model(images.flatten(1)), labels)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            report(f"{training} {module}", seen, float(loss), type=type(loader.loader).__module__)
 
 
 def document():
