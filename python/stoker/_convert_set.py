@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets that Stoker reads itself: ImageFolder, DatasetFolder, timm's ImageDataset, those of `_convert_vision` and
-TensorDataset, also in Subset, ConcatDataset, and in classes of the user that add something to them.
+TensorDataset, datasets of Hugging Face with images, also in Subset, ConcatDataset, and in classes of the user that
+add something to them.
 
 They are recognised by their attributes and their code; torchvision and timm are not imported. In doubt a dataset runs
 in Python: with the user's own loader, code that is not simple (see `_deferred`), or files that Stoker does not list.
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _convert_vision
+from . import _convert_hub, _convert_vision
 from ._convert import Converted, flat, is_known
 from ._convert import transform as convert_transform
 from ._deferred import (
@@ -28,6 +29,7 @@ from ._deferred import (
     Untraceable,
     deferring,
     has_getitems,
+    is_hub,
     is_simple,
     made_by,
     target_transforms,
@@ -48,6 +50,7 @@ class ConvertedSet:
     paths: list[str]  # of all samples
     beside: Beside | None = None  # what samples are besides the image; None: the label that the source knows
     labels: bool = True  # whether the source knows the labels
+    exif: bool | None = None  # whether the dataset applies the orientation; None: it does not
 
 
 def _folder_source(root: str, paths: list[str], classes: Any, prefix: str = "") -> Source | None:
@@ -112,8 +115,20 @@ def _vision(dataset: Any) -> ConvertedSet | None:
     return None if source is None else ConvertedSet(source, transform, paths, labels=False)
 
 
+def _hub(dataset: Any) -> ConvertedSet | None:
+    if len(dataset) == 0 or _convert_hub.image_of(dataset) is None:
+        return None
+    try:
+        source = Source.joined([dataset])
+    except Error:
+        return None
+    return ConvertedSet(source, None, list(map(str, range(len(dataset)))), labels=False, exif=True)
+
+
 def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
     first = parts[0].transform
+    if any(p.exif is not parts[0].exif for p in parts) or parts[0].source.table is not None:
+        return None
     others = [p.transform for p in parts if p.transform is not first]
     if others and (_ops_of(first) is None or any(_ops_of(t) != _ops_of(first) for t in others)):
         return None
@@ -161,6 +176,8 @@ def _found(dataset: Any) -> ConvertedSet | None:
         return _timm(dataset)
     if _convert_vision.is_one(dataset):
         return _vision(dataset)
+    if is_hub(dataset):
+        return _hub(dataset)
     return _folder(dataset) if any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(dataset).__mro__) else None
 
 
@@ -190,6 +207,8 @@ def _copy(dataset: Any, labels: bool) -> Any:
         return TimmSamples(dataset.reader.samples, dataset.target_transform if labels else None, dataset.transform)
     if (vision := _convert_vision.samples(dataset, labels)) is not None:
         return vision
+    if is_hub(dataset):
+        return _convert_hub.samples(dataset, _is_transform)
     return deferring(dataset, Rules(partial(_copy, labels=labels), _is_transform, labels))
 
 
@@ -299,17 +318,21 @@ def signature(thing: Any, depth: int = 5) -> tuple[Any, ...]:
     attributes = getattr(thing, "__dict__", {})
     values = [w for v in attributes.values() for w in (v[:100] if type(v) is list else [v])]
     below = [v for v in values if depth and hasattr(v, "__getitem__") and hasattr(v, "__dict__")]
-    return id(thing), *((k, _mark(v)) for k, v in attributes.items()), *(signature(v, depth - 1) for v in below)
+    used = _convert_hub.used(_convert_hub.function_of(thing)) if is_hub(thing) else ()
+    marks = [(k, _mark(v)) for k, v in (*attributes.items(), *used)]
+    return id(thing), *marks, *(signature(v, depth - 1) for v in below)
 
 
 def why_not(thing: Any) -> str:
-    """Why a torchvision folder runs in Python; "" for other datasets.
+    """Why a torchvision folder or a dataset of Hugging Face runs in Python; "" for other datasets.
 
     >>> why_not([1, 2, 3])
     ''
     """
     if why := _convert_vision.why_not(thing):
         return why
+    if is_hub(thing):
+        return _convert_hub.why_not(thing, _is_transform)
     if not any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(thing).__mro__):
         return ""
     if not made_by(thing.loader, "default_loader", FOLDER):

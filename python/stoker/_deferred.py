@@ -27,11 +27,11 @@ from ._errors import DataError
 from ._output import framework
 
 _DATA = (type(None), bool, int, float, str, bytes, tuple, list, dict, range, np.ndarray)
-_CALLED = {"super", "int", "str", "float", "bool", "len", "tuple", "list", "dict", "abs", "min", "max", "round"}
+_CALLED = {"super", "int", "str", "float", "bool", "len", "tuple", "list", "dict", "abs", "min", "max", "round", "zip"}
 _MODULES = ("os", "posixpath", "torch", "numpy")
 # Attributes of strings, paths, tensors and modules that only compute something.
 _PURE = {"__getitem__", "path", "basename", "dirname", "splitext", "split", "stem", "name", "parent", "get"}
-_PURE |= {"tensor", "as_tensor", "long", "int64", "float32"}
+_PURE |= {"tensor", "as_tensor", "long", "int64", "float32", "convert"}
 _STEPS = {
     *("RESUME", "NOP", "CACHE", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "KW_NAMES", "COPY_FREE_VARS"),
     *("LOAD_FAST", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK"),
@@ -43,6 +43,10 @@ _STEPS = {
     *("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_FORWARD_IF_NOT_NONE"),
 }
 _JUMPS = {"POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE"}
+_LOOPS = {
+    *("MAKE_FUNCTION", "GET_ITER", "FOR_ITER", "JUMP_BACKWARD", "END_FOR", "POP_ITER", "LOAD_FAST_AND_CLEAR"),
+    *("LOAD_CLOSURE", "MAKE_CELL", "STORE_DEREF", "MAP_ADD", "STORE_SUBSCR", "DELETE_SUBSCR", "RERAISE"),
+}
 _ARITHMETIC = {"BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEGATIVE", "UNARY_NOT", *_JUMPS}
 
 
@@ -57,6 +61,12 @@ class Deferred:
 
     def __init__(self, path: Any, steps: tuple[Any, ...] = ()) -> None:
         self.path, self.steps = path, steps
+
+    def convert(self, mode: str) -> Deferred:
+        """As Pillow's; the engine's images are RGB."""
+        if mode != "RGB" or self.steps:
+            raise Untraceable
+        return self
 
 
 class Recorder:
@@ -82,7 +92,8 @@ def _may_load(value: Any) -> bool:
         return value.__name__ in _MODULES
     named = getattr(value, "__name__", "")
     path = getattr(sys.modules.get("pathlib"), "Path", 0)
-    return type(value) in _DATA or value is path or (named in _CALLED and value is getattr(builtins, named, 0))
+    called = named in _CALLED and value is getattr(builtins, named, 0)
+    return called or value is path or type(value) in (*_DATA, Recorder)
 
 
 def _attribute_is_pure(owner: Any, name: str) -> bool:
@@ -92,20 +103,29 @@ def _attribute_is_pure(owner: Any, name: str) -> bool:
     return name in _PURE and (name == "__getitem__" or not hasattr(type(owner), name))
 
 
+def code_of(function: types.FunctionType) -> Iterator[types.CodeType]:
+    """The code of a function, and of comprehensions and functions in it."""
+    level = [function.__code__]
+    for code in level:
+        yield code
+        level += [value for value in code.co_consts if isinstance(value, types.CodeType)]
+
+
 def _variables_are_plain(function: types.FunctionType, owner: Any) -> bool:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     if not all(name == "__class__" or _may_load(cell.cell_contents) for name, cell in cells):
         return False
-    loaded = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
+    loaded = {i.argval for code in code_of(function) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     space = {**vars(builtins), **function.__globals__}
     own = type(owner).__mro__  # super(Class, self)
     return all(name in space and (_may_load(space[name]) or space[name] in own) for name in loaded)
 
 
-def is_simple(function: Any, owner: Any = None, arithmetic: bool = False) -> bool:
+def is_simple(function: Any, owner: Any = None, arithmetic: bool = False, loops: bool = False) -> bool:
     """Whether a function only reads, indexes and builds values, and calls attributes of `owner`.
 
-    arithmetic: it may also compute and decide, as a function of a label does.
+    arithmetic: it may also compute and decide, as a function of a label does. loops: it may also go through lists, and
+    change what it was given.
 
     >>> is_simple(lambda self, i: (self[i], i)), is_simple(lambda i: print(i)), is_simple(lambda y: y + 1)
     (True, False, False)
@@ -118,11 +138,17 @@ def is_simple(function: Any, owner: Any = None, arithmetic: bool = False) -> boo
         return type(function.__self__) in (dict, list) and function.__name__ in ("get", "__getitem__", "index")
     if not isinstance(function, types.FunctionType) or not _variables_are_plain(function, owner):
         return False
+    allowed = _STEPS | (_ARITHMETIC if arithmetic else set()) | (_LOOPS if loops else set())
+    codes = list(code_of(function)) if loops else [function.__code__]
+    return all(_steps_are_simple(code, owner, allowed) for code in codes)
+
+
+def _steps_are_simple(code: types.CodeType, owner: Any, allowed: set[str]) -> bool:
     before = ""
-    for i in dis.get_instructions(function):
+    for i in dis.get_instructions(code):
         joined = i.opname == "BINARY_OP" and (i.argrepr == "[]" or (i.argrepr == "+" and before == "BUILD_TUPLE"))
         decided = i.opname in _JUMPS and before in ("LOAD_ATTR", "TO_BOOL", "IS_OP")
-        if not (i.opname in _STEPS or joined or decided or (arithmetic and i.opname in _ARITHMETIC)):
+        if not (i.opname in allowed or joined or decided):
             return False
         if i.opname in ("LOAD_ATTR", "LOAD_METHOD") and not _attribute_is_pure(owner, i.argval):
             return False
@@ -172,8 +198,13 @@ def _code_is_simple(dataset: Any) -> bool:
     return False
 
 
+def is_hub(dataset: Any) -> bool:
+    """Whether it is a dataset of Hugging Face."""
+    return made_by(getattr(type(dataset), "__getitem__", None), "Dataset.__getitem__", "datasets.arrow_dataset")
+
+
 def _is_dataset(value: Any) -> bool:
-    return isinstance(value, framework("torch.utils.data").Dataset)
+    return isinstance(value, framework("torch.utils.data").Dataset) or is_hub(value)
 
 
 class Rules(NamedTuple):
@@ -238,7 +269,7 @@ def placeholders(sample: Any) -> Iterator[Deferred]:
     >>> [d.path for d in placeholders(({"image": Deferred("a.png")}, 3))]
     ['a.png']
     """
-    if type(sample) is Deferred:
+    if isinstance(sample, Deferred):
         yield sample
     elif isinstance(sample, Mapping):
         for value in sample.values():
@@ -285,13 +316,21 @@ class Beside:
 
     def _fits(self, i: int, sample: Any) -> bool:
         found = list(placeholders(sample))
-        if len(found) != 1 or os.fspath(found[0].path) != self.paths[i]:
+        if len(found) != 1 or type(found[0]) is not Deferred or os.fspath(found[0].path) != self.paths[i]:
             return False
         steps = found[0].steps
         return len(steps) == len(self.steps) and all(a is b for a, b in zip(steps, self.steps, strict=True))
 
+    def many(self, indices: list[int]) -> list[Any]:
+        """Several samples."""
+        together = getattr(self.dataset, "many", None)
+        samples = together(indices) if together else [self.dataset[i] for i in indices]
+        return [self._checked(i, sample) for i, sample in zip(indices, samples, strict=True)]
+
     def __getitem__(self, i: int) -> Any:
-        sample = self.dataset[i]
+        return self._checked(i, self.dataset[i])
+
+    def _checked(self, i: int, sample: Any) -> Any:
         if not self._fits(i, sample):
             raise DataError(
                 f"{type(self.dataset).__name__} reads a different file for this sample than Stoker expected, or "
@@ -312,7 +351,7 @@ class Assembled:
 
     def __call__(self, batch: Any) -> Any:
         images, indices = batch
-        samples = [self.beside[int(self.beside.indices[i])] for i in indices.tolist()]
+        samples = self.beside.many([int(self.beside.indices[i]) for i in indices.tolist()])
         if self.collate is not None:
             rows = [with_image(sample, image) for sample, image in zip(samples, images, strict=True)]
             return self.collate(rows if self.batched else rows[0])

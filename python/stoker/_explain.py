@@ -9,7 +9,8 @@ from typing import Any
 
 from . import _convert_set, _stoker
 from ._convert import name_of
-from ._deferred import has_getitems
+from ._convert_hub import function_of
+from ._deferred import has_getitems, is_hub
 from ._rows import IterableFill
 from ._types import counted
 
@@ -245,6 +246,8 @@ def python_in(loader: Any) -> str:
 
 
 def _beside(loader: Any) -> str:
+    if is_hub(loader.dataset) and (function := function_of(loader.dataset)):
+        return f"the other columns, and {name_of(function)}{place_of(function)} on placeholders, in Python"
     return f"the other code of {type(loader.dataset).__name__}{place_of(loader.dataset)} runs in Python"
 
 
@@ -273,7 +276,7 @@ def _workers(loader: Any) -> str:
     if handle := loader._shared_handle():
         return line("workers", f"1 process: {handle}, which several processes cannot share")
     processes = counted(loader.num_workers, "process")
-    seeded = "batch" if has_getitems(loader._rows) else "sample"
+    seeded = "batch" if not loader.native and has_getitems(loader._rows) else "sample"
     return line("workers", f"{processes}, each batch made by one of them; every {seeded} has its own seed")
 
 

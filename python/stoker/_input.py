@@ -269,7 +269,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
         transform.partly |= first.partly
         transform.rows |= first.rows
         transform.dtype = transform.dtype or first.dtype
-    return Given(converted_set.source.options(), foreign=True)
+    return Given(converted_set.source.options(), foreign=True, table=converted_set.source.table)
 
 
 def _functions_for(transform: Transform) -> list[Caller]:

@@ -408,10 +408,12 @@ class DataLoader(_TorchLoader[T_co]):
 
     def _engine_arguments(self) -> dict[str, Any]:
         collate, change = self._finish()
-        beside = self._beside is not None
+        found = self._found[0] if self._found is not None else None
+        beside = isinstance(found, ConvertedSet) and found.beside is not None
         ranks = _ranks.of_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
         return {
-            "source": self._found[0] if beside and self._found else self.dataset,
+            "source": found if beside else self.dataset,
+            "exif": found.exif if isinstance(found, ConvertedSet) else None,
             "fields": ("image", "index") if beside else None,
             "batch_size": self.batch_size or 1,
             "sampler": (),

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stoker
+from conftest import import_torchvision
 
 pytest.importorskip("pyarrow")
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -236,3 +238,162 @@ def test_a_transform_that_changes_between_epochs(over_files):
         assert next(iter(loader))["x"].shape == (4, 8, 16, 3)
         over_files.set_transform(lambda rows: {"n": torch.tensor(rows["n"])})
         assert next(iter(loader))["n"].tolist() == [0, 1, 2, 3]
+
+
+# ---------------------------------------------------------------- transforms that become ops
+
+
+@pytest.fixture
+def vision():
+    return import_torchvision()
+
+
+def augment_of(vision):
+    t = vision.transforms
+    return t.Compose([t.Resize(20), t.CenterCrop(16), t.ToTensor(), t.Normalize((0.5,) * 3, (0.2,) * 3)])
+
+
+@pytest.fixture
+def odd_images(tmp_path):
+    """Grey, transparent, with a palette, and turned by EXIF; by path and as bytes."""
+    from PIL import Image
+
+    pixels = np.random.default_rng(1).integers(0, 256, (30, 40, 4), dtype=np.uint8)
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    images, files = [Image.fromarray(pixels).convert(mode) for mode in ("L", "RGBA", "P", "RGB", "LA")], []
+    for i, image in enumerate(images):
+        image.save(tmp_path / f"{i}.png")
+        files.append(str(tmp_path / f"{i}.png"))
+    images[3].save(tmp_path / "turned.jpg", exif=turned)
+    rows = {"image": [*files, str(tmp_path / "turned.jpg")] * 2, "label": list(range(12))}
+    by_path = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
+    contents = [{"bytes": Path(p).read_bytes(), "path": None} for p in rows["image"]]
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
+    return by_path, datasets.Dataset.from_dict({**rows, "image": contents}, features=features)
+
+
+def same(theirs, ours):
+    import torch
+
+    if isinstance(theirs, dict):
+        return theirs.keys() == ours.keys() and all(same(theirs[k], ours[k]) for k in theirs)
+    if isinstance(theirs, (list, tuple)):
+        return len(theirs) == len(ours) and all(map(same, theirs, ours))
+    if torch.is_tensor(theirs):
+        return theirs.dtype == ours.dtype and torch.allclose(theirs, ours, rtol=3e-7, atol=3e-7)
+    return theirs == ours
+
+
+def spellings(augment):
+    """Functions as people write them."""
+
+    def new_columns(rows):
+        return {"x": [augment(image.convert("RGB")) for image in rows["image"]], "y": rows["label"]}
+
+    def same_columns(rows):
+        rows["pixel_values"] = [augment(image.convert("RGB")) for image in rows["image"]]
+        del rows["image"]
+        return rows
+
+    def images_first(rows):
+        images = [image.convert("RGB") for image in rows["image"]]
+        return {"x": [augment(image) for image in images], "pair": list(zip(rows["label"], rows["label"], strict=True))}
+
+    return new_columns, same_columns, images_first
+
+
+def rows_of(samples):
+    return {"rows": samples}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_transforms_become_ops(odd_images, vision, which, workers):
+    from torch.utils import data
+
+    function = spellings(augment_of(vision))[which]
+    for dataset in odd_images:
+        for part in (dataset, dataset.shuffle(seed=1), dataset.select([7, 2, 11])):
+            changed = part.with_transform(function)
+            for more in ({}, {"collate_fn": rows_of}, {"batch_size": None}):
+                options = {"batch_size": 5, "num_workers": workers, **more}
+                with stoker.DataLoader(changed, **options) as loader:
+                    assert loader.native and f"{function.__name__} (" in loader.explain()
+                    assert same(list(data.DataLoader(changed, **options)), list(loader))
+        assert loader.explain().count("in Python") == 1
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_class_around_a_dataset(odd_images, vision, workers):
+    from torch.utils import data
+
+    class Images(data.Dataset):
+        def __init__(self, rows, transform):
+            self.rows, self.transform = rows, transform
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            row = self.rows[i]
+            return self.transform(row["image"].convert("RGB")), row["label"]
+
+    for dataset in odd_images:
+        images = Images(dataset.shuffle(seed=2), augment_of(vision))
+        with stoker.DataLoader(images, 5, num_workers=workers) as loader:
+            assert loader.native and same(list(data.DataLoader(images, 5)), list(loader))
+
+
+def test_transforms_that_stay_in_python(over_files, vision):
+    from torch.utils import data
+
+    augment, calls = augment_of(vision), []
+
+    def as_it_is(rows):  # a grey image would have one channel
+        return {"x": [augment(image) for image in rows["image"]]}
+
+    def counted(rows):
+        calls.append(1)
+        return {"x": [augment(image.convert("RGB")) for image in rows["image"]]}
+
+    def turned(rows):
+        return {"x": [augment(image.convert("RGB").rotate(90)) for image in rows["image"]]}
+
+    def twice(rows):
+        return {"x": [augment(i.convert("RGB")) for i in rows["image"]], "y": [augment(i) for i in rows["image"]]}
+
+    for function in (as_it_is, counted, turned, twice, partial(as_it_is)):
+        changed = over_files.with_transform(function)
+        loader = stoker.DataLoader(changed, 5)
+        assert not loader.native and loader._partly is None
+        assert "in Python: " in loader.explain()
+        assert "2 processes" in stoker.DataLoader(changed, num_workers=2).explain()
+        assert same(list(data.DataLoader(changed, 5)), list(loader))
+
+
+def test_changes_of_a_transform_are_seen(over_files, vision):
+    t = vision.transforms
+    augment = t.Compose([t.CenterCrop(8), t.ToTensor()])
+
+    def prepare(rows):
+        return {"x": [augment(image.convert("RGB")) for image in rows["image"]]}
+
+    loader = stoker.DataLoader(over_files.with_transform(prepare), 4)
+    assert loader.native and next(iter(loader))["x"].shape == (4, 3, 8, 8)
+    augment.transforms[0] = t.CenterCrop(6)
+    assert loader.native and next(iter(loader))["x"].shape == (4, 3, 6, 6)
+
+
+def test_augmentations_do_not_depend_on_workers(over_files, vision):
+    import torch
+
+    t = vision.transforms
+    augment = t.Compose([t.RandomResizedCrop(8), t.RandomHorizontalFlip(), t.ToTensor()])
+    function, runs = spellings(augment)[0], []
+    for workers in (0, 1, 3):
+        torch.manual_seed(1)
+        loader = stoker.DataLoader(over_files.with_transform(function), 5, shuffle=True, num_workers=workers)
+        runs.append([[batch["x"].tolist(), batch["y"].tolist()] for _ in range(2) for batch in loader])
+        assert loader.native
+    assert runs[0] == runs[1] == runs[2] and runs[0][:3] != runs[0][3:]
