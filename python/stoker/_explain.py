@@ -220,17 +220,18 @@ def in_short(loader: Any) -> str:
         return "read and decoded in C, the rest in Python" if partly else "samples made by the dataset, in Python"
     if loader._tensors:
         return "tensors read in C"
-    rest = loader._found[1].rest
+    rest = loader._rest
     return f"read and decoded in C, {rest.__name__} in Python" if rest else "read, decoded and transformed in C"
 
 
 def python_of(loader: Any) -> str:
     """The user's code of a DataLoader, and where it is."""
-    found = loader._found
-    rest = found[1].rest if found is not None and found[1] is not None else None
-    if rest is not None:
-        return ", ".join(name_of(f) + place_of(f) for f in rest.functions)
-    return f"{type(loader.dataset).__name__}.__getitem__{place_of(loader.dataset)}"
+    functions = [] if loader._rest is None else list(loader._rest.functions)
+    if loader.native:
+        functions += [loader.collate_fn] if loader._collates else []
+    words = [name_of(f) + place_of(f) for f in functions]
+    words = words or [f"{type(loader.dataset).__name__}.__getitem__{place_of(loader.dataset)}"]
+    return ", ".join(words) + ("" if loader.num_workers else ", one at a time")
 
 
 def python_in(loader: Any) -> str:
@@ -284,11 +285,15 @@ def _drop_in_engine(loader: Any) -> str:
     engine = loader._engine_to_explain()
     engine.known = {"order": order_of(loader)}
     text = explain(engine)
-    if loader._beside is not None:
-        text += line("samples", f"{_beside(loader)}, in the calling thread")
     if loader._in_processes:
-        used = {"source", "ops", "fidelity", "order", "python"}
-        text = _only(text, used) + _workers(loader)
+        text = _only(text, {"source", "ops", "fidelity", "order", "python"})
+    if loader._beside is not None:
+        where = "in the worker processes" if loader._in_processes else "in the calling thread"
+        text += line("samples", f"{_beside(loader)}, {where}")
+    if loader._collates:
+        text += line("collate_fn", f"{name_of(loader.collate_fn)}{place_of(loader.collate_fn)}, in Python")
+    if loader._in_processes:
+        text += _workers(loader)
         return text + line("", "each of them reads, decodes and transforms in C before and after the functions")
     if loader.num_workers:
         threads = counted(loader.num_workers, "thread")

@@ -395,10 +395,18 @@ class DataLoader(_TorchLoader[T_co]):
 
     @property
     def _in_processes(self) -> bool:
-        """Whether worker processes run the engine, since functions in Python follow its ops."""
-        if not self.native or self.num_workers == 0:
-            return False
-        return self._found is not None and self._found[1] is not None and self._found[1].rest is not None
+        """Whether worker processes run the engine, since functions in Python follow it."""
+        return self.native and self.num_workers > 0 and (self._rest is not None or self._collates)
+
+    @property
+    def _rest(self) -> Any:
+        """The functions in Python that follow the engine's ops; None: there are none."""
+        return self._found[1].rest if self._found is not None and self._found[1] is not None else None
+
+    @property
+    def _collates(self) -> bool:
+        """Whether the user's collate_fn runs."""
+        return self._user_collates and not self._fast_collates
 
     def _shared_cache(self) -> int:
         """The descriptor of a cache in memory that all workers use; 0: they need none."""

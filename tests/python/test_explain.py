@@ -41,6 +41,7 @@ def test_a_data_set_is_named(photos):
     assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     dataset Squares, 4 samples\n")
     assert "in the calling thread" in stoker.Loader(squares).explain()
     assert "in 2 processes" in stoker.Loader(squares, processes=2).explain()
+    assert re.search(r"^Squares.__getitem__ \(.*:\d+\), one at a time$", stoker.Loader(squares).stats().python)
     assert str(stoker.Loader(np.zeros((6, 2)))).startswith("Loader     arrays, 6 samples\n")
     assert "classes" not in repr(stoker.Source(photos / "cat"))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets that DataLoader reads in C, or partly in C: whole epochs are those of torch's DataLoader."""
 
+import os
 import pickle
 import random
 
@@ -432,7 +433,8 @@ def test_words_about_what_limits(noise):
         with stoker.DataLoader(dataset, batch_size=3) as loader:
             list(loader)
             loader._counted.began, loader._counted.ended, loader._counted.waited = 0.0, 10.0, 2.1
-            assert f"limited by your Python function {name} (" in repr(loader.stats())
+            words = repr(loader.stats())
+            assert f"limited by your Python function {name} (" in words and ", one at a time" in words
             loader._counted.waited = 1.9
             assert "limited by the program" in repr(loader.stats())
 
@@ -456,3 +458,27 @@ def test_compare_advises_only_what_is_faster(noise):
     state = random.getstate(), torch.get_rng_state()
     stoker.compare(data.DataLoader(PYTHON["a counter"](noise), 4), seconds=0.02)
     assert random.getstate() == state[0]
+
+
+# ---------------------------------------------------------------- collate_fn
+
+
+def with_process(samples):
+    return torch.stack([image for image, _ in samples]), [y for _, y in samples], os.getpid()
+
+
+def tensors_and_labels(_):
+    return data.TensorDataset(torch.arange(24.0).view(8, 3), torch.arange(8))
+
+
+@pytest.mark.parametrize("make", [lambda root: datasets.ImageFolder(root, EVAL), NATIVE["index"], tensors_and_labels])
+def test_collate_fn_runs_in_the_workers(noise, make):
+    dataset = make(noise)
+    collate = with_process if not isinstance(dataset, WithIndex) else lambda samples: (samples, os.getpid())
+    theirs = list(data.DataLoader(dataset, 3, collate_fn=collate))
+    for workers in (0, 2):
+        with stoker.DataLoader(dataset, 3, collate_fn=collate, num_workers=workers) as loader:
+            ours = list(loader)
+            assert loader.native and "collate_fn" in loader.explain()
+        assert all(equal(a[:-1], b[:-1]) for a, b in zip(theirs, ours, strict=True))
+        assert {batch[-1] == os.getpid() for batch in ours} == {workers == 0}
