@@ -24,6 +24,8 @@ from ._output import framework
 SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
 LARGE = 64 << 10  # bytes of an array or tensor that is not copied
+SLOW, WORTH = 100, 4 << 20  # a free segment of this size keeps its memory, unless a batch takes 100 times as long
+COLD_S = 1e-9  # to fill a byte of a segment without memory, which the kernel must find and clear first
 
 Place = tuple[int, int]  # segment and offset
 
@@ -69,15 +71,39 @@ class Segments:
         self.used: list[int] = []  # by the batch under way
         self.fresh: list[int] = []  # descriptors that the trainer does not have yet
         self.offset = 0
+        self.slow = False  # whether the last batch took long
+        self.cold = [0.0, 0]  # seconds and bytes of the first batch, whose segments had no memory
+        self.cost = 0.0  # as COLD_S, but measured
 
     def begin(self) -> None:
         """Begins a batch. As many free segments keep their memory as the last batch used."""
         self._take_back()
         spare = [s for s in self.free if self.filled[s] and not self._held(s)]
-        for segment in spare[: -max(1, len(self.used))]:
+        self._empty(spare[: -max(1, len(self.used))])
+        self.used = []
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Gives memory back that the trainer no longer uses, if batches take long."""
+        if self.slow:
+            self._take_back()
+            self._empty([s for s in self.free if self.filled[s] >= WORTH and not self._held(s)])
+
+    def _empty(self, segments: list[int]) -> None:
+        for segment in segments:
             self.maps[segment].empty()
             self.filled[segment] = 0
-        self.used = []
+
+    def copied(self, n: int, seconds: float) -> None:
+        """A row was put into a segment."""
+        if not self.cost:
+            self.cold = [self.cold[0] + seconds, self.cold[1] + n]
+
+    def end(self, seconds: float) -> None:
+        """The batch is complete."""
+        if not self.cost:
+            self.cost = self.cold[0] / self.cold[1] if self.cold[1] else COLD_S
+        self.slow = seconds > SLOW * self.cost * sum(self.filled[segment] for segment in self.used)
 
     def drop(self) -> None:
         """The batch under way is not sent."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import fcntl
+import gc
 import io
 import mmap
 import multiprocessing
@@ -47,6 +48,7 @@ from ._segments import LARGE, Memory, Pickler, Placed, Segments, Unpickler, form
 
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
+LOOK_S = 2.0  # how often a forked process is looked at that has not begun yet
 BOARD = 4096  # bytes; a byte for each segment follows, which is 1 once the trainer no longer uses the segment
 MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
@@ -88,15 +90,19 @@ class Samples:
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], batched: bool, on_error: str) -> None:
         self.dataset, self.collate, self.batched, self.on_error = dataset, collate, batched, on_error
-        self.generators: list[Any] | None = None  # looked up in the process that uses them
+        self.generators: list[Any] | None = None  # not looked up yet
         self.seconds = 0.0  # in the dataset and collate_fn
         self.keep: Callable[[int, int, Any], Any] | None = None  # of a worker: puts a sample into its batch
         self.board: Any = [0, 0]  # the row under way, and the number of its task plus 1; the trainer sees it
 
+    def find_generators(self) -> None:
+        """The search touches many objects: workers that inherit what it found need not copy their memory."""
+        self.generators = own_generators(self.dataset)
+
     def _seed(self, seed: int) -> None:
         if self.generators is None:
-            self.generators = own_generators(self.dataset)
-        seed_all(seed, self.generators)
+            self.find_generators()
+        seed_all(seed, self.generators or ())
 
     def name(self, task: Task, n: int) -> str:
         """Row n of a task, in words."""
@@ -191,6 +197,7 @@ class _Worker:
         """Moves large tensors of a sample to their row of the batch: a list of samples would need memory of its own."""
         if row == 0:
             self.blocks = []
+        self.segments.tidy()
         self.leaf = 0
         return self._kept(rows, row, sample)
 
@@ -208,7 +215,10 @@ class _Worker:
         block = self.blocks[self.leaf - 1][0] if self.leaf <= len(self.blocks) else None
         if block is None or block.shape != shape or block.dtype != part.dtype:
             return part
-        return block[row].copy_(part)
+        began = time.perf_counter()
+        kept = block[row].copy_(part)
+        self.segments.copied(part.numel() * part.itemsize, time.perf_counter() - began)
+        return kept
 
     def _block(self, batch: list[Any]) -> tuple[Any, Any] | None:
         """The block that contains all of these rows and nothing else before them."""
@@ -256,10 +266,12 @@ class _Worker:
     def run(self) -> None:
         with contextlib.suppress(EOFError, ConnectionError):  # the trainer is gone
             while (task := self.pipe.recv()) is not None:
+                began = time.perf_counter()
                 self.segments.begin()
                 self.samples.board[0], self.samples.board[1] = 0, task.number + 1
                 try:
                     self.reply(task.number, *self.samples.make(task), self.samples.counters())
+                    self.segments.end(time.perf_counter() - began)
                 except BaseException as error:
                     self.segments.drop()
                     self.fail(task.number, error)
@@ -304,6 +316,7 @@ def _work(
 ) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
+    gc.freeze()  # the collector would write to all inherited objects, and so copy their memory
     _end_with_trainer(life)
     fd = os.memfd_create("stoker")
     os.ftruncate(fd, BOARD + MOST_SEGMENTS)
@@ -324,6 +337,8 @@ def _work(
             init(worker)
     except Exception as error:
         failed = error
+    if init:
+        samples.generators = None  # it may have changed the dataset
     if failed is None:
         here.run()
     else:
@@ -371,6 +386,22 @@ class _Process:
         self.board: memoryview | None = None
         self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
+        self._look: tuple[str, ...] = ()
+
+    def hangs(self) -> bool:
+        """Whether a forked process sleeps before its first line, and did so at the last look.
+
+        In CPython 3.11, a child waits forever if another thread of the program was just getting a thread state.
+        """
+        if self.board is not None:
+            return False
+        try:
+            with open(f"/proc/{self.process.pid}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            return False
+        before, self._look = self._look, (fields[0], *fields[11:13])  # the state, and the CPU time
+        return before == self._look and fields[0] == "S"
 
     def send(self, task: Task) -> None:
         self.tasks[task.number] = task
@@ -481,6 +512,7 @@ class Workers:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ)
         self.processes: list[_Process] = []
+        self._forks = context.get_start_method() == "fork"
         self._owner = os.getpid()
         self.count = count
         self.sent = 0  # tasks
@@ -533,11 +565,20 @@ class Workers:
 
     def _select(self, timeout: float | None) -> list[tuple[int, bool]]:
         """Workers that sent something, and workers that died."""
-        try:
-            events = [key.data for key, _ in self._selector.select(timeout)]
-        finally:
-            self._check_open()
-        return events
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            new = [one for one in self.processes if self._forks and one.board is None]
+            look = LOOK_S if new else left
+            try:
+                events = self._selector.select(look if left is None or look is None else min(look, left))
+            finally:
+                self._check_open()
+            if events or left == 0:
+                return [key.data for key, _ in events]
+            for one in new:
+                if one.hangs():
+                    one.process.kill()  # another one takes its place
 
     def _ready(self, i: int) -> list[Reply]:
         with contextlib.suppress(EOFError, ConnectionError):  # its death is an event of its own
@@ -625,6 +666,7 @@ def start_workers(
     count: int, samples: Samples, init: Callable[[int], None] | None, context: Any, seed: int, handle: bool
 ) -> Workers:
     """handle: the dataset has an open file or database, which may not be picklable; a forked process inherits it."""
+    samples.find_generators()
     try:
         return Workers(count, samples, init, context, seed)
     except (TypeError, pickle.PicklingError):

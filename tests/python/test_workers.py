@@ -222,6 +222,21 @@ def test_memory_is_given_back():
         os.close(fd)
 
 
+def test_slow_batches_keep_no_free_memory():
+    returned = memoryview(bytearray(8))
+    segments = Segments(returned)
+    for seconds, kept in ((0.0, True), (60.0, False)):
+        segments.begin()
+        (segment, _) = segments.array(np.dtype(np.uint8), (8 << 20,))[1]
+        segments.maps[segment].view()[0] = 7
+        segments.end(seconds)
+        returned[segment] = 1
+        segments.tidy()
+        assert (segments.maps[segment].view()[0] == b"\7") == kept
+    for fd in segments.fresh:
+        os.close(fd)
+
+
 class Parts(Numbers):
     """An image, a mask and a label."""
 
@@ -452,6 +467,67 @@ def test_a_dead_worker_is_replaced(what, words):
     assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
 
 
+def memory_group():
+    """A cgroup with 256 MiB for the processes that enter it; None: this process may not make one."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kind, path = line.split(":", 2)
+        old = kind == "memory"  # cgroup v1
+        if not old and kind:
+            continue
+        top, limit = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if old else ("/sys/fs/cgroup", "memory.max")
+        folder = Path(top + path) if Path(top + path).is_dir() else Path(top)
+        folder /= f"stoker-test-{os.getpid()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            (folder / limit).write_text(str(256 << 20))
+            return folder
+        except OSError:
+            folder.rmdir()
+    return None
+
+
+class Greedy(Numbers):
+    """Sample 7 takes more memory than there is."""
+
+    def __getitem__(self, i):
+        if i == 7:
+            self.taken = [b"x" * (1 << 20) for _ in range(2048)]
+        return super().__getitem__(i)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_a_worker_that_runs_out_of_memory(on_error):
+    group = memory_group()
+    if group is None:
+        pytest.skip("only root can make a cgroup with a limit for memory")
+
+    def enter(worker):
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+
+    try:
+        loader = stoker.DataLoader(Greedy(), 2, num_workers=2, worker_init_fn=enter, on_error=on_error, max_bad=0.1)
+        batches, got = iter(loader), []
+        if on_error == "raise":
+            got += [next(batches)[1].tolist() for _ in range(3)]
+            with pytest.raises(stoker.DataError, match="made sample 7 was killed by SIGKILL .*memory runs out"):
+                next(batches)
+        got += [y.tolist() for _, y in batches]
+        assert [y for y in got if y != [6]] == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+        assert [6] in got or on_error == "raise"
+        known = (group / "memory.events").read_text() if (group / "memory.events").exists() else ""
+        known += (group / "memory.oom_control").read_text() if (group / "memory.oom_control").exists() else ""
+        assert int(known.split("oom_kill ")[1].split()[0]) > 0  # the kernel did it
+        assert soon(lambda: not (group / "cgroup.procs").read_text())
+        shared = [line.split() for line in (group / "memory.stat").read_text().splitlines()]
+        assert int(dict(shared)["shmem"]) == 0  # nor is memory of batches left
+    finally:
+        assert soon(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
 def end_at_7(samples):
     if any(y == 7 for _, y in samples):
         os._exit(3)
@@ -661,3 +737,23 @@ def test_albumentations_is_seeded_for_each_sample():
         runs.append(torch.cat(list(stoker.DataLoader(Images(), 4, num_workers=workers))))
     assert torch.equal(runs[0], runs[1]) and torch.equal(runs[0], runs[2])
     assert len({tuple(image.flatten().tolist()) for image in runs[0]}) > 6
+
+
+HANGS = """
+import os, sys, time, stoker
+def hang_once():
+    try:
+        os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    time.sleep(600)
+os.register_at_fork(after_in_child=hang_once)
+loader = stoker.DataLoader(list(range(12)), 2, num_workers=2)
+print([batch.tolist() for batch in loader], flush=True)
+"""
+
+
+def test_a_process_that_hangs_in_fork_is_replaced(tmp_path):
+    command = [sys.executable, "-c", HANGS, str(tmp_path / "hung")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.stdout == f"{[[i, i + 1] for i in range(0, 12, 2)]}\n", done.stderr
