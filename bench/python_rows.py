@@ -8,7 +8,8 @@ Every measurement is a process of its own and one epoch, without the first batch
 makes at least 6 batches. A ratio is the median of the rounds' own. MiB is the memory of all processes together, common
 pages counted once; shared memory is counted for the whole machine, so nothing else may use it meanwhile. The step is
 the time of a fixed piece of work in the training thread beside the loader, divided by its time without one; for it, the
-loader has at most as many workers as leave a core free for that thread.
+loader has at most as many workers as leave a core free for that thread. The last line has the same beside a process
+that only computes: cores of a virtual machine may share one of the host's.
 
 --costs prints what Stoker itself costs for a row, in microseconds of CPU time: in the training process, in the worker
 process without the user's code, and seeding.
@@ -16,6 +17,7 @@ process without the user's code, and seeding.
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -212,6 +214,22 @@ def step(kind: str, dataset: Any, workers: int) -> float:
     return statistics.median(beside) / statistics.median(alone)
 
 
+def spin() -> None:
+    while True:
+        work()
+
+
+def busy() -> float:
+    """As step, beside a process that only computes."""
+    alone = [work() for _ in range(500)]
+    process = multiprocessing.Process(target=spin, daemon=True)
+    process.start()
+    beside = [work() for _ in range(500)]
+    process.kill()
+    process.join()
+    return statistics.median(beside) / statistics.median(alone)
+
+
 class Nothing(data.Dataset[Any]):
     """Rows that cost next to nothing."""
 
@@ -298,6 +316,7 @@ def main() -> None:
     print(f"{'':<16}{'torch':>10}{'Stoker':>10}{'ratio':>8}" + 3 * f"{'torch':>10}{'Stoker':>10}")
     for name in a.only.split(","):
         report(a, name)
+    print(f"a step beside a process that only computes: {statistics.median(busy() for _ in range(5)):.3f}")
     return None
 
 
