@@ -27,27 +27,84 @@ INLINE __mmask64 channel0(int first)
     return first == 0 ? every : first == 1 ? every << 2 : every << 1;
 }
 
-/* The bytes of 64 pixels are in three vectors, and byte 128 is the first of the last one. */
-INLINE void split(struct planes *p, const uint8_t *src)
+/* The bytes of 64 pixels. */
+struct three {
+    __m512i at[3];
+};
+
+/* The bytes of vector i that belong to w pixels, of up to 64. */
+INLINE __mmask64 some_bytes(int32_t w, int i)
 {
-    const __m512i a = _mm512_loadu_si512(src), b = _mm512_loadu_si512(src + 64), c = _mm512_loadu_si512(src + 128);
+    const int32_t n = 3 * w - 64 * i;
+    return n <= 0 ? 0 : n >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << n) - 1;
+}
+
+INLINE struct three load_three(const uint8_t *src, int32_t w)
+{
+    struct three t;
+    for (int i = 0; i < 3; i++)
+        t.at[i] = w >= RUN ? _mm512_loadu_si512(src + 64 * i) : _mm512_maskz_loadu_epi8(some_bytes(w, i), src + 64 * i);
+    return t;
+}
+
+INLINE void store_three(uint8_t *dst, int32_t w, struct three t)
+{
+    for (int i = 0; i < 3; i++)
+        if (w >= RUN)
+            _mm512_storeu_si512(dst + 64 * i, t.at[i]);
+        else
+            _mm512_mask_storeu_epi8(dst + 64 * i, some_bytes(w, i), t.at[i]);
+}
+
+/* Does body(t) for 64 pixels at a time, of w. */
+#define THREES(dst, src, w, body)                                                                                      \
+    do {                                                                                                               \
+        int32_t x = 0;                                                                                                 \
+        for (; x + RUN <= w; x += RUN) {                                                                               \
+            const struct three t = load_three(src + 3 * (size_t)x, RUN);                                               \
+            store_three(dst + 3 * (size_t)x, RUN, body);                                                               \
+        }                                                                                                              \
+        if (x < w) {                                                                                                   \
+            const struct three t = load_three(src + 3 * (size_t)x, w - x);                                             \
+            store_three(dst + 3 * (size_t)x, w - x, body);                                                             \
+        }                                                                                                              \
+    } while (0)
+
+/* Pixels to channels. Byte 128 is the first of the last vector. */
+INLINE struct three channels_of(struct three t)
+{
+    struct three c;
     for (int ch = 0; ch < 3; ch++) {
         const __m512i at = _mm512_add_epi8(_mm512_loadu_si512(triple), _mm512_set1_epi8((char)ch));
-        const __m512i two = _mm512_permutex2var_epi8(a, at, b);
-        _mm512_storeu_si512(p->at[ch], _mm512_mask_permutexvar_epi8(two, _mm512_movepi8_mask(at), at, c));
+        const __m512i two = _mm512_permutex2var_epi8(t.at[0], at, t.at[1]);
+        c.at[ch] = _mm512_mask_permutexvar_epi8(two, _mm512_movepi8_mask(at), at, t.at[2]);
     }
+    return c;
+}
+
+INLINE struct three pixels_of(struct three c)
+{
+    struct three t;
+    for (int i = 0; i < 3; i++) {
+        const __m512i at = _mm512_loadu_si512(third + 64 * i);
+        __m512i v = _mm512_permutexvar_epi8(at, c.at[2]);
+        v = _mm512_mask_permutexvar_epi8(v, channel0(i), at, c.at[0]);
+        t.at[i] = _mm512_mask_permutexvar_epi8(v, channel0((i + 2) % 3), at, c.at[1]);
+    }
+    return t;
+}
+
+INLINE void split(struct planes *p, const uint8_t *src)
+{
+    const struct three c = channels_of(load_three(src, RUN));
+    memcpy(p, &c, sizeof c);
 }
 
 INLINE void join(uint8_t *dst, const struct planes *p)
 {
-    const __m512i r = _mm512_loadu_si512(p->at[0]), g = _mm512_loadu_si512(p->at[1]), b = _mm512_loadu_si512(p->at[2]);
-    for (int i = 0; i < 3; i++) {
-        const __m512i at = _mm512_loadu_si512(third + 64 * i);
-        __m512i v = _mm512_permutexvar_epi8(at, b);
-        v = _mm512_mask_permutexvar_epi8(v, channel0(i), at, r);
-        v = _mm512_mask_permutexvar_epi8(v, channel0((i + 2) % 3), at, g);
-        _mm512_storeu_si512(dst + 64 * i, v);
-    }
+    struct three c;
+    memcpy(&c, p, sizeof c);
+    store_three(dst, RUN, pixels_of(c));
 }
 
 INLINE __m512 to_floats(__m512i v)
@@ -111,43 +168,55 @@ static void table3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, const ui
 /* ------------------------------------------------------------------ greys */
 
 /*
- * The greys of 16 pixels, in the second byte of words. The weights of red, green, blue and green again, of which green
- * has half each, are 19595, 19235, 7471 and 19235; each is 256 times a signed byte and another signed byte.
+ * The greys of 16 pixels, in the second byte of words. v has their red, green, blue, and green again, with the weights
+ * 19595, 19235, 7471 and 19235: each is 256 times a signed byte and another signed byte.
  */
-INLINE __m512i grey16(const uint8_t *src)
+INLINE __m512i grey16(__m512i v)
 {
-    const __m512i pixels = _mm512_setr_epi32(0x01020100, 0x04050403, 0x07080706, 0x0a0b0a09, 0x0d0e0d0c, 0x1011100f,
-                                             0x13141312, 0x16171615, 0x191a1918, 0x1c1d1c1b, 0x1f201f1e, 0x22232221,
-                                             0x25262524, 0x28292827, 0x2b2c2b2a, 0x2e2f2e2d);
     const __m512i high = _mm512_set1_epi32(75 << 24 | 29 << 16 | 75 << 8 | 77);
     const __m512i low = _mm512_set1_epi32(35 << 24 | 47 << 16 | 35 << 8 | (-117 & 255));
-    const __m512i v = _mm512_permutexvar_epi8(pixels, _mm512_loadu_si512(src));
     const __m512i rest = _mm512_srai_epi32(_mm512_dpbusd_epi32(_mm512_set1_epi32(0x8000), v, low), 8);
     return _mm512_dpbusd_epi32(rest, v, high);
 }
 
+/* Red, green, blue and green of 16 pixels. */
+#define RGBG(i) (i) / 4 * 3 + ((i) % 4 == 3 ? 1 : (i) % 4)
+static const uint8_t rgbg[64] = {TABLE64(RGBG, 0)};
 /* The second bytes of 32 words in two vectors; the rest of the table does not matter. */
 #define SECOND(i) 4 * (i) + 1
 static const uint8_t second[64] = {TABLE64(SECOND, 0)};
 
-INLINE __m512i grey64(const uint8_t *src)
+INLINE __m512i grey64(struct three t)
 {
-    const __m512i at = _mm512_loadu_si512(second);
-    const __m512i low = _mm512_permutex2var_epi8(grey16(src), at, grey16(src + 48));
-    const __m512i high = _mm512_permutex2var_epi8(grey16(src + 96), at, grey16(src + 144));
+    const __m512i at = _mm512_loadu_si512(rgbg), bytes = _mm512_loadu_si512(second);
+    const __m512i a = _mm512_permutexvar_epi8(at, t.at[0]);
+    const __m512i b = _mm512_permutex2var_epi8(t.at[0], _mm512_add_epi8(at, _mm512_set1_epi8(48)), t.at[1]);
+    const __m512i c = _mm512_permutex2var_epi8(t.at[1], _mm512_add_epi8(at, _mm512_set1_epi8(32)), t.at[2]);
+    const __m512i d = _mm512_permutexvar_epi8(_mm512_add_epi8(at, _mm512_set1_epi8(16)), t.at[2]);
+    const __m512i low = _mm512_permutex2var_epi8(grey16(a), bytes, grey16(b));
+    const __m512i high = _mm512_permutex2var_epi8(grey16(c), bytes, grey16(d));
     return _mm512_inserti64x4(low, _mm512_castsi512_si256(high), 1);
 }
 
-/* The last run goes through a buffer. */
 static void grey_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
 {
     for (; w >= RUN; w -= RUN, src += 3 * RUN, dst += RUN)
-        _mm512_storeu_si512(dst, grey64(src));
-    if (w > 0) {
-        uint8_t rest[3 * RUN + IMAGE_SLACK] = {0};
-        memcpy(rest, src, 3 * (size_t)w);
-        _mm512_mask_storeu_epi8(dst, ((__mmask64)1 << w) - 1, grey64(rest));
-    }
+        _mm512_storeu_si512(dst, grey64(load_three(src, RUN)));
+    if (w > 0)
+        _mm512_mask_storeu_epi8(dst, ((__mmask64)1 << w) - 1, grey64(load_three(src, w)));
+}
+
+INLINE struct three grey_three(struct three t)
+{
+    const __m512i grey = grey64(t);
+    for (int i = 0; i < 3; i++)
+        t.at[i] = _mm512_permutexvar_epi8(_mm512_loadu_si512(third + 64 * i), grey);
+    return t;
+}
+
+static void grey3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    THREES(dst, src, w, grey_three(t));
 }
 
 /* ------------------------------------------------------------------ blends by tables */
@@ -195,39 +264,13 @@ INLINE __m512i blend64(const struct steps *s, __m512i from, __m512i to)
     return _mm512_subs_epu8(_mm512_adds_epu8(from, up), down);
 }
 
-/* The bytes of 64 pixels between their greys and themselves. */
-INLINE void mix64(const struct steps *s, uint8_t *dst, const uint8_t *src)
+/* Pixels between their greys and themselves. */
+INLINE struct three mix_three(const struct steps *s, struct three t)
 {
-    const __m512i grey = grey64(src);
-    for (int i = 0; i < 3; i++) {
-        const __m512i from = _mm512_permutexvar_epi8(_mm512_loadu_si512(third + 64 * i), grey);
-        _mm512_storeu_si512(dst + 64 * i, blend64(s, from, _mm512_loadu_si512(src + 64 * i)));
-    }
-}
-
-INLINE void grey64x3(uint8_t *dst, const uint8_t *src)
-{
-    const __m512i grey = grey64(src);
+    const struct three grey = grey_three(t);
     for (int i = 0; i < 3; i++)
-        _mm512_storeu_si512(dst + 64 * i, _mm512_permutexvar_epi8(_mm512_loadu_si512(third + 64 * i), grey));
-}
-
-/* Calls body(to, from) for runs of 64 pixels; the last run goes through a buffer. */
-#define WHOLE_RUNS(dst, src, w, body)                                                                                  \
-    do {                                                                                                               \
-        for (; w >= RUN; w -= RUN, src += 3 * RUN, dst += 3 * RUN)                                                     \
-            body(dst, src);                                                                                            \
-        if (w > 0) {                                                                                                   \
-            uint8_t rest[3 * RUN + IMAGE_SLACK] = {0};                                                                 \
-            memcpy(rest, src, 3 * (size_t)w);                                                                          \
-            body(rest, rest);                                                                                          \
-            memcpy(dst, rest, 3 * (size_t)w);                                                                          \
-        }                                                                                                              \
-    } while (0)
-
-static void grey3_u8_fast(uint8_t *dst, const uint8_t *src, int32_t w)
-{
-    WHOLE_RUNS(dst, src, w, grey64x3);
+        t.at[i] = blend64(s, grey.at[i], t.at[i]);
+    return t;
 }
 
 static void mix_u8_fast(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t w, int32_t rows,
@@ -238,14 +281,8 @@ static void mix_u8_fast(uint8_t *dst, size_t dst_stride, const uint8_t *src, siz
         mix_u8_vbmi(dst, dst_stride, src, src_stride, w, rows, factor);
         return;
     }
-    for (; rows > 0; rows--, dst += dst_stride, src += src_stride) {
-        const uint8_t *from = src;
-        uint8_t *to = dst;
-        int32_t n = w;
-#define MIX(to, from) mix64(&s, to, from)
-        WHOLE_RUNS(to, from, n, MIX);
-#undef MIX
-    }
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
+        THREES(dst, src, w, mix_three(&s, t));
 }
 
 /* ------------------------------------------------------------------ sharpening */
@@ -412,9 +449,10 @@ INLINE __m512i small32(__m512i v, __m512i s)
     return _mm512_srli_epi16(_mm512_add_epi16(n, _mm512_srli_epi16(n, 8)), 8);
 }
 
-INLINE void turn_run(struct planes *p, uint8_t shift)
+INLINE struct three turn_three(struct three t, uint8_t shift)
 {
-    const __m512i r = _mm512_loadu_si512(p->at[0]), g = _mm512_loadu_si512(p->at[1]), b = _mm512_loadu_si512(p->at[2]);
+    struct three c = channels_of(t);
+    const __m512i r = c.at[0], g = c.at[1], b = c.at[2];
     const __m512i v = _mm512_max_epu8(r, _mm512_max_epu8(g, b)), least = _mm512_min_epu8(r, _mm512_min_epu8(g, b));
     const __m512i hue = _mm512_add_epi8(hue64(r, g, b, v, least), _mm512_set1_epi8((char)shift));
     const struct table share_of = load_table(shares), places_of = load_table(places);
@@ -430,20 +468,21 @@ INLINE void turn_run(struct planes *p, uint8_t shift)
         const __mmask64 large = _mm512_test_epi8_mask(at, _mm512_set1_epi8((char)(1 << ch)));
         const __mmask64 little = _mm512_test_epi8_mask(at, _mm512_set1_epi8((char)(8 << ch)));
         const __m512i color = _mm512_mask_mov_epi8(between, large, v);
-        _mm512_storeu_si512(p->at[ch], _mm512_mask_mov_epi8(color, little, small));
+        c.at[ch] = _mm512_mask_mov_epi8(color, little, small);
     }
+    return pixels_of(c);
 }
 
 static void hue_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
 {
-    RUNS(dst, src, w, turn_run(&p, shift));
+    THREES(dst, src, w, turn_three(t, shift));
 }
 
 void kernels_vbmi_color(struct kernels *k)
 {
     kernels_vbmi_points(k);
     k->grey = grey_u8_vbmi;
-    k->grey3 = grey3_u8_fast;
+    k->grey3 = grey3_u8_vbmi;
     k->mix = mix_u8_fast;
     k->sharpen = sharpen_u8_fast;
     k->hue = hue_u8_vbmi;
