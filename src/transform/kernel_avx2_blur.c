@@ -56,21 +56,28 @@ INLINE __m256i rows_sum(const uint8_t *const *middle, int32_t k, size_t at)
     return _mm256_add_epi16(bytes(middle[-k] + at), bytes(middle[k] + at));
 }
 
-INLINE void down_some(int16_t *dst, const uint8_t *const *rows, size_t at, const struct blur_axis *a)
+INLINE void down_some(int16_t *dst, const uint8_t *const *rows, size_t at, const struct blur_axis *a, int32_t half)
 {
-    const uint8_t *const *middle = rows + a->half;
+    const uint8_t *const *middle = rows + half;
     struct sums s = sums_of(1 << (BLUR_BITS - BLUR_BETWEEN - 1));
-    for (int32_t k = 0; k <= a->half; k += 2) {
+    for (int32_t k = 0; k <= half; k += 2) {
         const __m256i w = weights_at(a, k);
         for (int i = 0; i < 2; i++) {
             const size_t from = at + 16 * (size_t)i;
             const __m256i first = k ? rows_sum(middle, k, from) : bytes(middle[0] + from);
-            const __m256i second = k < a->half ? rows_sum(middle, k + 1, from) : _mm256_setzero_si256();
+            const __m256i second = k < half ? rows_sum(middle, k + 1, from) : _mm256_setzero_si256();
             add_pair(&s, i, first, second, w);
         }
     }
     for (int i = 0; i < 2; i++)
         _mm256_storeu_si256((__m256i *)(dst + at + 16 * i), joined(&s, i, BLUR_BITS - BLUR_BETWEEN));
+}
+
+INLINE void down_line(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a, int32_t half)
+{
+    for (size_t at = 0; at < n - WIDTH; at += WIDTH)
+        down_some(dst, rows, at, a, half);
+    down_some(dst, rows, n - WIDTH, a, half);
 }
 
 static void down_avx2(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a)
@@ -79,9 +86,10 @@ static void down_avx2(int16_t *dst, const uint8_t *const *rows, size_t n, const 
         blur_down_c(dst, rows, n, a);
         return;
     }
-    for (size_t at = 0; at < n - WIDTH; at += WIDTH)
-        down_some(dst, rows, at, a);
-    down_some(dst, rows, n - WIDTH, a);
+    if (a->half == 2)
+        down_line(dst, rows, n, a, 2);
+    else
+        down_line(dst, rows, n, a, a->half);
 }
 
 INLINE __m256i words(const int16_t *p)
@@ -94,16 +102,16 @@ INLINE __m256i steps_sum(const int16_t *p, size_t far)
     return _mm256_add_epi16(words(p - far), words(p + far));
 }
 
-INLINE void across_some(uint8_t *dst, const int16_t *src, size_t step, const struct blur_axis *a)
+INLINE void across_some(uint8_t *dst, const int16_t *src, size_t step, const struct blur_axis *a, int32_t half)
 {
     struct sums s = sums_of(1 << (BLUR_BITS + BLUR_BETWEEN - 1));
-    for (int32_t k = 0; k <= a->half; k += 2) {
+    for (int32_t k = 0; k <= half; k += 2) {
         const __m256i w = weights_at(a, k);
         const size_t far = (size_t)k * step;
         for (int i = 0; i < 2; i++) {
             const int16_t *p = src + 16 * i;
             const __m256i first = k ? steps_sum(p, far) : words(p);
-            const __m256i second = k < a->half ? steps_sum(p, far + step) : _mm256_setzero_si256();
+            const __m256i second = k < half ? steps_sum(p, far + step) : _mm256_setzero_si256();
             add_pair(&s, i, first, second, w);
         }
     }
@@ -112,15 +120,23 @@ INLINE void across_some(uint8_t *dst, const int16_t *src, size_t step, const str
     _mm256_storeu_si256((__m256i *)dst, _mm256_permute4x64_epi64(all, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
+INLINE void across_line(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a, int32_t half)
+{
+    for (size_t at = 0; at < n - WIDTH; at += WIDTH)
+        across_some(dst + at, src + at, step, a, half);
+    across_some(dst + n - WIDTH, src + n - WIDTH, step, a, half);
+}
+
 static void across_avx2(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a)
 {
     if (n < WIDTH) {
         blur_across_c(dst, src, n, step, a);
         return;
     }
-    for (size_t at = 0; at < n - WIDTH; at += WIDTH)
-        across_some(dst + at, src + at, step, a);
-    across_some(dst + n - WIDTH, src + n - WIDTH, step, a);
+    if (a->half == 2)
+        across_line(dst, src, n, step, a, 2);
+    else
+        across_line(dst, src, n, step, a, a->half);
 }
 
 void kernels_avx2_blur(struct kernels *k)
