@@ -120,7 +120,8 @@ INLINE void across_some(uint8_t *dst, const int16_t *src, size_t step, const str
     _mm256_storeu_si256((__m256i *)dst, _mm256_permute4x64_epi64(all, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-INLINE void across_line(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a, int32_t half)
+INLINE void across_line(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a,
+                        int32_t half)
 {
     for (size_t at = 0; at < n - WIDTH; at += WIDTH)
         across_some(dst + at, src + at, step, a, half);

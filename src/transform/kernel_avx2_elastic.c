@@ -60,9 +60,9 @@ INLINE void linear3_eight(uint8_t *dst, const uint8_t *px, size_t stride, const 
     for (int ch = 0; ch < 3; ch++) {
         const __m256 a = mixed(value_of(&top, ch), value_of(&top, ch + 3), dx);
         const __m256 b = mixed(value_of(&bottom, ch), value_of(&bottom, ch + 3), dx);
-        e.v[ch] = _mm256_slli_epi32(_mm256_cvtps_epi32(mixed(a, b, dy)), FIXED_BITS);
+        e.v[ch] = _mm256_cvtps_epi32(mixed(a, b, dy));
     }
-    put(&e, dst);
+    put(&e, 0, dst);
 }
 
 /* Offsets have 32 bits. Pixels that do not fill a vector go through buffers. */

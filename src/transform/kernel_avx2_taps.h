@@ -10,21 +10,19 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { FIXED_BITS = 11 }; /* after the binary point */
-
 /* Three channels of eight pixels, in fixed point. */
 struct eight {
     __m256i v[3];
 };
 
-/* Drops the fractions and writes 24 bytes. */
-INLINE void put(const struct eight *e, uint8_t *dst)
+/* Drops fractions of some bits and writes 24 bytes. */
+INLINE void put(const struct eight *e, int bits, uint8_t *dst)
 {
     const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6,
                                              8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     const __m256i join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
-    const __m256i r = _mm256_srli_epi32(e->v[0], FIXED_BITS), b = _mm256_srli_epi32(e->v[2], FIXED_BITS);
-    const __m256i g = _mm256_slli_epi32(_mm256_srli_epi32(e->v[1], FIXED_BITS), 8);
+    const __m256i r = _mm256_srli_epi32(e->v[0], bits), b = _mm256_srli_epi32(e->v[2], bits);
+    const __m256i g = _mm256_slli_epi32(_mm256_srli_epi32(e->v[1], bits), 8);
     const __m256i all = _mm256_or_si256(r, _mm256_or_si256(g, _mm256_slli_epi32(b, 16)));
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(all, squeeze), join);
     _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(bytes));

@@ -3,7 +3,7 @@
  * kernel_avx2_warp.c -- bilinear and bicubic sampling through a map, for three channels, with AVX2.
  *
  * The definition (warp.c) computes in double precision and drops the fraction. Here values are computed in single
- * precision, with an error of less than `unsure`, 2^-FIXED_BITS. A value that is not within `unsure` of a whole number
+ * precision, with an error of less than `unsure`. A value that is not within `unsure` of a whole number
  * has the same whole part either way. The few pixels with another value, and those at the edge of the image, are
  * computed again by the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
  */
@@ -13,7 +13,9 @@
 #include "transform/kernel.h"
 #include "transform/kernel_avx2_taps.h"
 
-enum { BLOCK = 32 }; /* pixels at a time */
+/* BLOCK: pixels at a time. The others: bits after the binary point, of which the last is `unsure`. Bilinear values have
+ * errors of three steps in single precision and of dx and dy, less than 2^-14 in all. */
+enum { BLOCK = 32, LINEAR_BITS = 13, CUBIC_BITS = 11 };
 
 /* A run of output pixels on its way. */
 struct block {
@@ -46,6 +48,17 @@ static struct track track_of(const struct warp *w, int32_t x, int32_t y)
                           !w->perspective && whole(a[4], a[3], a[5])};
 }
 
+/* The same to the middle of pixels. */
+static struct track moved(const struct track *t)
+{
+    struct track to = *t;
+    for (int i = 0; i < 2; i++) {
+        to.x[i] -= 0.5 * t->d[i];
+        to.y[i] -= 0.5 * t->d[i];
+    }
+    return to;
+}
+
 struct span {
     double lo, end;
 };
@@ -73,13 +86,13 @@ static inline void limit(struct span *s, double value, double step, double bound
 }
 
 /* The pixels, of n, that come from inside of the image by more than a margin. */
-static struct span inside(const struct track *t, const struct warp *w, int32_t n, double margin)
+static struct span inside(const struct track *t, int32_t in_w, int32_t in_h, int32_t n, double margin)
 {
     struct span s = {0.0, n};
     limit(&s, t->x[0], t->x[1], margin);
     limit(&s, t->y[0], t->y[1], margin);
-    limit(&s, w->in_w * t->d[0] - t->x[0], w->in_w * t->d[1] - t->x[1], margin);
-    limit(&s, w->in_h * t->d[0] - t->y[0], w->in_h * t->d[1] - t->y[1], margin);
+    limit(&s, in_w * t->d[0] - t->x[0], in_w * t->d[1] - t->x[1], margin);
+    limit(&s, in_h * t->d[0] - t->y[0], in_h * t->d[1] - t->y[1], margin);
     s.lo = least(s.lo, n);
     s.end = least(s.end, n);
     return s;
@@ -89,35 +102,34 @@ struct pair {
     __m256d tap, rest;
 };
 
-/* Splits coordinates into the tap before them and the distance. bilinear: the next tap is inside, too. */
-INLINE struct pair split(__m256d at, double size, bool bilinear)
+/* Splits coordinates into the tap before them and the distance. clamp: so that this and the next tap are inside. */
+INLINE struct pair split(__m256d at, double size, bool clamp)
 {
-    if (bilinear)
+    if (clamp)
         at = _mm256_min_pd(_mm256_max_pd(at, _mm256_setzero_pd()), _mm256_set1_pd(size - 1.0));
     __m256d tap = _mm256_floor_pd(at);
-    if (bilinear)
+    if (clamp)
         tap = _mm256_min_pd(tap, _mm256_set1_pd(size > 2.0 ? size - 2.0 : 0.0));
     return (struct pair){tap, _mm256_sub_pd(at, tap)};
 }
 
-/* Finds where BLOCK pixels from i on come from. */
-INLINE void find(struct block *b, const struct warp_source *s, const struct track *t, int32_t i, bool bilinear,
-                 bool perspective)
+/* Finds where n pixels from i on come from, and up to three more. t goes to the middle of pixels. */
+INLINE void find(struct block *b, const struct warp_source *s, const struct track *t, int32_t i, int n, bool clamp,
+                 bool bilinear, bool perspective)
 {
     const double width = s->warp->in_w, height = s->warp->in_h, stride = (double)s->in.stride;
     const double origin = -(s->from.y * stride + 3.0 * s->from.x);
-    const __m256d step_x = _mm256_set1_pd(t->x[1] - 0.5 * t->d[1]), step_y = _mm256_set1_pd(t->y[1] - 0.5 * t->d[1]);
-    const __m256d first_x = _mm256_set1_pd(t->x[0] - 0.5 * t->d[0]), first_y = _mm256_set1_pd(t->y[0] - 0.5 * t->d[0]);
     __m256d at = _mm256_add_pd(_mm256_set1_pd(i), _mm256_set_pd(3.0, 2.0, 1.0, 0.0));
-    for (int k = 0; k < BLOCK; k += 4, at = _mm256_add_pd(at, _mm256_set1_pd(4.0))) {
-        __m256d x = _mm256_fmadd_pd(step_x, at, first_x), y = _mm256_fmadd_pd(step_y, at, first_y);
+    for (int k = 0; k < n; k += 4, at = _mm256_add_pd(at, _mm256_set1_pd(4.0))) {
+        __m256d x = _mm256_fmadd_pd(_mm256_set1_pd(t->x[1]), at, _mm256_set1_pd(t->x[0]));
+        __m256d y = _mm256_fmadd_pd(_mm256_set1_pd(t->y[1]), at, _mm256_set1_pd(t->y[0]));
         if (perspective) {
             const __m256d d = _mm256_fmadd_pd(_mm256_set1_pd(t->d[1]), at, _mm256_set1_pd(t->d[0]));
             const __m256d inverse = _mm256_div_pd(_mm256_set1_pd(1.0), d);
             x = _mm256_mul_pd(x, inverse);
             y = _mm256_mul_pd(y, inverse);
         }
-        const struct pair across = split(x, width, bilinear), down = split(y, height, bilinear);
+        const struct pair across = split(x, width, clamp), down = split(y, height, clamp);
         _mm_store_ps(b->dx + k, _mm256_cvtpd_ps(across.rest));
         _mm_store_ps(b->dy + k, _mm256_cvtpd_ps(down.rest));
         if (bilinear) {
@@ -133,15 +145,15 @@ INLINE void find(struct block *b, const struct warp_source *s, const struct trac
 
 /* ------------------------------------------------------------------ eight pixels */
 
-INLINE __m256i to_fixed(__m256 v)
+INLINE __m256i to_fixed(__m256 v, int bits)
 {
-    return _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(1 << FIXED_BITS)));
+    return _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps((float)(1 << bits))));
 }
 
 /* The distance of a value to the next lower whole number, such that 0 and 1 are near one. */
-INLINE __m256i rest_of(__m256i v)
+INLINE __m256i rest_of(__m256i v, int bits)
 {
-    const __m256i one = _mm256_set1_epi32(1), fraction = _mm256_set1_epi32((1 << FIXED_BITS) - 1);
+    const __m256i one = _mm256_set1_epi32(1), fraction = _mm256_set1_epi32((1 << bits) - 1);
     return _mm256_and_si256(_mm256_add_epi32(v, one), fraction);
 }
 
@@ -151,9 +163,10 @@ INLINE uint32_t lanes(__m256i mask)
 }
 
 /* The pixels with a value so near to a whole number that the definition must decide. */
-INLINE uint32_t near_whole(const struct eight *e)
+INLINE uint32_t near_whole(const struct eight *e, int bits)
 {
-    const __m256i least = _mm256_min_epu32(_mm256_min_epu32(rest_of(e->v[0]), rest_of(e->v[1])), rest_of(e->v[2]));
+    const __m256i first = _mm256_min_epu32(rest_of(e->v[0], bits), rest_of(e->v[1], bits));
+    const __m256i least = _mm256_min_epu32(first, rest_of(e->v[2], bits));
     return lanes(_mm256_cmpgt_epi32(_mm256_set1_epi32(2), least));
 }
 
@@ -173,7 +186,7 @@ INLINE struct eight linear_eight(const struct block *b, const struct warp_source
     for (int ch = 0; ch < 3; ch++) {
         const __m256 left = between(value_of(&top, ch), value_of(&bottom, ch), dy);
         const __m256 right = between(value_of(&top, ch + 3), value_of(&bottom, ch + 3), dy);
-        e.v[ch] = to_fixed(between(left, right, dx));
+        e.v[ch] = to_fixed(between(left, right, dx), LINEAR_BITS);
     }
     return e;
 }
@@ -214,7 +227,8 @@ static uint32_t not_flat(const struct eight *e, const struct block *b, const str
     __m256i near = zero;
     for (int ch = 0; ch < 3; ch++) {
         const __m256i mask = _mm256_set1_epi32(0xff << 8 * ch);
-        near = _mm256_or_si256(near, _mm256_and_si256(_mm256_cmpgt_epi32(two_units, rest_of(e->v[ch])), mask));
+        near = _mm256_or_si256(near,
+                               _mm256_and_si256(_mm256_cmpgt_epi32(two_units, rest_of(e->v[ch], LINEAR_BITS)), mask));
     }
     const __m256i flat = flat_of(&top, &bottom, _mm256_load_ps(b->dx + k), _mm256_load_ps(b->dy + k), t);
     const __m256i unsure = _mm256_andnot_si256(_mm256_cmpeq_epi8(flat, zero), near);
@@ -294,14 +308,14 @@ INLINE struct eight cubic_eight(const struct block *b, const struct warp_source 
     _MM_TRANSPOSE4_PS(one[4], one[5], one[6], one[7]);
     struct eight e;
     for (int ch = 0; ch < 3; ch++)
-        e.v[ch] = to_fixed(_mm256_set_m128(one[4 + ch], one[ch]));
+        e.v[ch] = to_fixed(_mm256_set_m128(one[4 + ch], one[ch]), CUBIC_BITS);
     return e;
 }
 
 /* Values below 0 and above 255 end there. */
 INLINE void saturate(struct eight *e)
 {
-    const __m256i most = _mm256_set1_epi32(255 << FIXED_BITS);
+    const __m256i most = _mm256_set1_epi32(255 << CUBIC_BITS);
     for (int ch = 0; ch < 3; ch++)
         e->v[ch] = _mm256_min_epi32(_mm256_max_epi32(e->v[ch], _mm256_setzero_si256()), most);
 }
@@ -325,14 +339,16 @@ static bool cubic_flat(const struct block *b, const struct warp_source *s, int k
 }
 
 INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, int32_t y, int32_t i, int n,
-                uint8_t *dst, bool bilinear)
+                uint8_t *dst, bool inner, bool bilinear)
 {
     _Alignas(32) struct block b;
     uint32_t again = 0;
-    if (s->warp->perspective)
-        find(&b, s, t, i, bilinear, true);
+    if (!s->warp->perspective)
+        find(&b, s, t, i, n, bilinear, bilinear, false);
+    else if (inner)
+        find(&b, s, t, i, n, false, bilinear, true);
     else
-        find(&b, s, t, i, bilinear, false);
+        find(&b, s, t, i, n, bilinear, bilinear, true);
     for (int k = n; k % 8 != 0; k++) { /* what comes after the run may be outside: repeat its last pixel */
         if (bilinear) {
             b.at[k] = b.at[n - 1];
@@ -343,13 +359,13 @@ INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, i
     }
     for (int k = 0; k < n; k += 8) {
         struct eight e = bilinear ? linear_eight(&b, s, k) : cubic_eight(&b, s, k);
-        uint32_t near = near_whole(&e);
+        uint32_t near = near_whole(&e, bilinear ? LINEAR_BITS : CUBIC_BITS);
         if (bilinear && near)
             near = not_flat(&e, &b, s, t, k);
         again |= near << k;
         if (!bilinear)
             saturate(&e);
-        put(&e, dst + 3 * k);
+        put(&e, bilinear ? LINEAR_BITS : CUBIC_BITS, dst + 3 * k);
     }
     for (again &= n < BLOCK ? (1u << n) - 1 : UINT32_MAX; again; again &= again - 1) {
         const int k = __builtin_ctz(again);
@@ -368,7 +384,10 @@ INLINE void sample(const struct warp_source *s, int32_t x, int32_t y, int32_t n,
         return;
     }
     const double margin = edge * most(1.0, most(t.d[0], end));
-    const struct span sure = inside(&t, s->warp, n, margin), maybe = inside(&t, s->warp, n, -margin);
+    const int32_t in_w = s->warp->in_w, in_h = s->warp->in_h;
+    const struct span sure = inside(&t, in_w, in_h, n, margin), maybe = inside(&t, in_w, in_h, n, -margin);
+    const struct track taps = moved(&t);
+    const struct span inner = inside(&taps, in_w - 1, in_h - 1, n, margin);
     const int32_t lo = (int32_t)sure.lo, hi = (int32_t)sure.end;
     const int32_t before = (int32_t)least(maybe.lo, sure.lo), after = (int32_t)most(maybe.end, sure.end);
     warp_fill(s, before, dst);
@@ -376,7 +395,7 @@ INLINE void sample(const struct warp_source *s, int32_t x, int32_t y, int32_t n,
     for (int32_t i = lo; i < hi; i += BLOCK) {
         const int n_run = hi - i < BLOCK ? hi - i : BLOCK;
         uint8_t bytes[3 * BLOCK], *to = n_run == BLOCK ? dst + 3 * (size_t)i : bytes;
-        run(s, &t, x, y, i, n_run, to, bilinear);
+        run(s, &taps, x, y, i, n_run, to, bilinear && i >= inner.lo && i + n_run <= inner.end, bilinear);
         if (n_run < BLOCK)
             memcpy(dst + 3 * (size_t)i, bytes, 3 * (size_t)n_run);
     }
