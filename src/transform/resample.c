@@ -187,7 +187,7 @@ struct reach resample_needs(const struct axis *a, struct reach out)
 int32_t resample_groups(const struct axis *a, struct reach out)
 {
     int32_t most = 1;
-    if (a->filter == FILTER_NEAREST)
+    if (a->filter == FILTER_NEAREST || a->plain || 2.0 * a->support <= 3.0) /* up to four taps */
         return most;
     for (int32_t i = 0; i < out.n; i++) {
         const int32_t count = window_at(a, out.lo + i).count;
