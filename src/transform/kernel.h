@@ -142,5 +142,6 @@ void kernels_avx2_noise(struct kernels *k);
 void kernels_avx512(struct kernels *k);
 void kernels_avx512_store(struct kernels *k);
 void kernels_vbmi_color(struct kernels *k);
+void kernels_vbmi_hue(struct kernels *k);
 
 #endif

@@ -240,8 +240,10 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
     if (cpu == STK_CPU_AVX512) {
         kernels_avx512(k);
         kernels_avx512_store(k);
-        if (cpu_has_vbmi())
+        if (cpu_has_vbmi()) {
             kernels_vbmi_color(k);
+            kernels_vbmi_hue(k);
+        }
     }
 #else
     (void)cpu;
