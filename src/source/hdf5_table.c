@@ -277,7 +277,8 @@ static int open_view(struct hdf5_view *v, const char *path, stk_error *e)
     if (v->fd < 0 || fstat(v->fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
+        return error_set(e, STK_EUSAGE, "open",
+                         "is not a regular file; name the files of a folder with a pattern: FOLDER/*.h5");
     v->size = st.st_size;
     const char *why = hdf5_view_open(v);
     return why ? error_set(e, STK_EDATA, "open", "%s", why) : STK_OK;

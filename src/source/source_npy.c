@@ -34,7 +34,7 @@ static int read_head(const char *path, struct buf *head, int64_t *bytes, stk_err
     if (fstat(fd, &st) != 0)
         rc = error_os(e, errno, "open", "cannot be examined");
     else if (!S_ISREG(st.st_mode))
-        rc = error_set(e, STK_EUSAGE, "open", "is not a regular file");
+        rc = error_set(e, STK_EUSAGE, "open", "is not a regular file; name the file itself");
     else if (buf_reserve(head, NPY_HEAD))
         rc = error_nomem(e, "open", NPY_HEAD);
     if (rc == STK_OK) {
@@ -199,7 +199,7 @@ int source_raw_bytes(const char *path, int64_t *bytes, stk_error *e)
     if (stat(path, &st) != 0)
         return error_os(e, errno, "open", "cannot be examined");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file; name the file itself");
     *bytes = (int64_t)st.st_size;
     return STK_OK;
 }

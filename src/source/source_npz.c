@@ -54,7 +54,7 @@ static int begin(struct archive *a, const char *path, int64_t *left, stk_error *
     if (fstat(a->fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be examined");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file; name the file itself");
     a->zip = (struct zip){.peek = peek, .user = a, .bytes = (int64_t)st.st_size};
     const char *reason = zip_begin(&a->zip);
     return reason ? error_set(e, STK_EUSAGE, "open", "%s", reason) : STK_OK;
