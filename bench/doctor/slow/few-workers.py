@@ -21,4 +21,4 @@ class Packed(Dataset):
 
 
 if __name__ == "__main__":
-    train(DataLoader(Packed(), 32, shuffle=True, num_workers=0), dense(1024, 512, 3))
+    train(DataLoader(Packed(), 32, shuffle=True, num_workers=0), dense(1024))

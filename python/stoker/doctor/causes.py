@@ -286,12 +286,11 @@ def decode(f: Facts) -> Suspicion | None:
 
 
 def collate(f: Facts) -> Suspicion | None:
-    us = f.parts["collate"]
-    if not f.waits or not f.is_largest("collate"):
+    us, own = f.parts["collate"], section(f.loader, "collate")  # of the script, not torch's
+    if not f.waits or not own or not f.is_largest("collate"):
         return None
-    name = at(section(f.loader, "collate") or {"name": "collate_fn"})
     return Suspicion(
-        f"Making a batch out of samples is the limit: {name}",
+        f"Making a batch out of samples is the limit: {at(own)}",
         f.wait * f.part_share(us),
         [waiting(f), part_line(f, us, "collating")],
         ["collate", *loaders(f)],

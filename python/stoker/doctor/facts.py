@@ -177,6 +177,14 @@ class Facts:
         unused = max(0.0, self.cores - used) if used else 0.0
         return min(unused, float(spare)) if isinstance(spare, int | float) else unused
 
+    @property
+    def others(self) -> float:
+        """The part of the CPUs that other programs used meanwhile, from 0 to 1."""
+        cpu = section(self.run, "cpu")
+        if not isinstance(cpu.get("idle"), int | float) or not number(cpu, "all") or self.cores < self.cpus:
+            return 0.0
+        return max(0.0, 1 - (number(cpu, "all") + number(cpu, "idle")) / self.cpus)
+
     def more_workers(self) -> int:
         """A number of workers that may be enough: one per core, or twice as many where cores are idle with that."""
         per_core = max(2, int(self.cores))

@@ -11,7 +11,7 @@ from .._types import counted
 from .causes import percent
 from .facts import AS_IS, MODEL, Measurement, Run, gain_of, items, number, run_of, section
 from .remedies import label, remedy
-from .verdict import gain_text, healthy_words
+from .verdict import disturbed, gain_text, healthy_words
 
 BOLD, DIM, GREEN, RED, YELLOW, OFF = (f"\033[{n}m" for n in (1, 2, 32, 31, 33, 0))
 BAR = 16  # columns
@@ -158,6 +158,10 @@ def _alarm(alarm: dict[str, Any], style: Style, width: int) -> list[str]:
 
 def _notes(m: Measurement, width: int) -> list[str]:
     notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := loss_words(m, run))]
+    others = max((disturbed(m, run) for run in items(m, "runs")), default=0.0)
+    if others:
+        words = "so only a gain that is larger than that counts. Run it again on an idle machine"
+        notes.append(f"Other programs used up to {percent(others)} of the CPUs meanwhile, {words}.")
     if m.get("disabled"):
         notes.append("Disabled in the what-if runs: " + "; ".join(map(str, m["disabled"])) + ".")
     overhead = section(m, "overhead")

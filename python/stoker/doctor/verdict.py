@@ -13,7 +13,21 @@ from typing import Any
 from .._types import counted
 from .alarms import alarms
 from .causes import RULES, Rule, Suspicion
-from .facts import AS_IS, LOADER, MODEL, STEADY_STEPS, Facts, Measurement, Run, gain_of, items, noise, number, run_of
+from .facts import (
+    AS_IS,
+    LOADER,
+    MODEL,
+    NO_STALLS,
+    STEADY_STEPS,
+    Facts,
+    Measurement,
+    Run,
+    gain_of,
+    items,
+    noise,
+    number,
+    run_of,
+)
 from .remedies import REMEDIES, remedy
 
 NEAR = 0.9  # causes within this ratio of the largest gain are explained equally well
@@ -55,12 +69,23 @@ def _proof(m: Measurement, found: Suspicion, least: float) -> tuple[str, float |
     done = [(name, run) for name in found.tries if (run := run_of(m, name)) and run.get("same_result") is not False]
     if base is not None and base.get("status", "ok") != "ok":
         return (done[0][0], None) if done else None
-    needed = max(least, 1 + 3 * noise([base] if base else []))
-    gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= needed]
+    least = max(least, 1 + 3 * noise([base] if base else []))
+    gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= max(least, 1 + disturbed(m, run))]
     most = max((gain for _, gain in gains), default=0.0)
     if run_of(m, found.test) and found.test not in dict(gains):
         return None
     return next(((name, gain) for name, gain in gains if gain >= NEAR * most), None)
+
+
+DISTURBED = 0.2  # of the CPUs
+
+
+def disturbed(m: Measurement, run: Run) -> float:
+    """The part of the CPUs that other programs used during this run or the baseline; 0 if it is small."""
+    if run.get("name") in NO_STALLS:  # whose gain is a share of the time in each of them
+        return 0.0
+    most = max(Facts(m, one).others for one in (run, _as_is(m) or run))
+    return most if most >= DISTURBED else 0.0
 
 
 def _proven(m: Measurement, run: Run) -> list[Proven]:
@@ -76,7 +101,7 @@ def _confidence(m: Measurement, run: Run, gain: float | None) -> str:
     steps = min(number(run, "steps"), number(_as_is(m), "steps"))
     if gain is None:
         return "medium"
-    if steps < STEADY_STEPS / 2:
+    if steps < STEADY_STEPS / 2 or disturbed(m, run):
         return "low"
     ceiling, rate = number(run_of(m, MODEL), "samples_per_s"), number(_as_is(m), "samples_per_s")
     too_much = ceiling and rate and run.get("name") in LOADER_SIDE and gain > 1.1 * ceiling / rate
