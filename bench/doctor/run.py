@@ -33,6 +33,7 @@ NOT_PROVOKED = {
     "cold": "needs storage that is slower than decoding",
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
+    "float32-copy": "needs a GPU, and images that Stoker makes there faster than the bus moves them as float32",
     "sync-copy": "needs a GPU, and copies that take longer than the step",
 }
 
