@@ -10,6 +10,7 @@ from shared import FIXED, dense, train
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
+from torch.utils.data.distributed import DistributedSampler
 
 
 class Sorted(Dataset):
@@ -23,4 +24,8 @@ class Sorted(Dataset):
 
 if __name__ == "__main__":
     distributed.init_process_group("gloo")
-    train(DataLoader(Sorted(), 32, shuffle=True), DistributedDataParallel(dense(1024, 256, 2)))
+    data = Sorted()
+    sampler = DistributedSampler(data)
+    model = DistributedDataParallel(dense(1024, 256, 2))
+    loader = DataLoader(data, 32, sampler=sampler)
+    train(loader, model, each_epoch=lambda epoch: sampler.set_epoch(epoch + 1))

@@ -425,19 +425,29 @@ def stall_rule(what: str, words: str) -> Callable[[Facts], Suspicion | None]:
     return find
 
 
-def ranks(f: Facts) -> Suspicion | None:
+def straggler(f: Facts) -> tuple[dict[str, Any], dict[str, Any], float] | None:
+    """The rank that waits most for its data, the median one, and how much more of the time it waits."""
     all_ranks = sorted(items(f.run, "ranks"), key=lambda r: number(r, "wait_share"))
     if len(all_ranks) < 2:
         return None
     middle, worst = all_ranks[(len(all_ranks) - 1) // 2], all_ranks[-1]
     more = number(worst, "wait_share") - number(middle, "wait_share")
-    if more < 0.1:
+    return (worst, middle, more) if more >= 0.1 else None
+
+
+def ranks(f: Facts) -> Suspicion | None:
+    found = straggler(f)
+    if found is None:
         return None
+    worst, middle, more = found
     who = f"rank {worst.get('rank')}"
     shares = (percent(number(worst, "wait_share")), percent(number(middle, "wait_share")))
     title = f"All ranks wait for {who}: its loader is slower than that of the others"
     return Suspicion(
-        title, more, [f"{who} waits for data {shares[0]} of the time, the median rank {shares[1]}"], loaders(f)
+        title,
+        more,
+        [f"{who} waits for data {shares[0]} of the time, the median rank {shares[1]}"],
+        ["fetch", *loaders(f)],
     )
 
 
@@ -471,7 +481,7 @@ def optimizer(f: Facts) -> Suspicion | None:
 
 def communication(f: Facts) -> Suspicion | None:
     taken = number(f.run, "comm_ms", "mean") or number(f.run, "comm_ms", "median")
-    if not f.step or taken < 0.15 * f.step:
+    if not f.step or taken < 0.15 * f.step or straggler(f):  # then the others wait for one rank, not for the exchange
         return None
     title = f"Exchanging gradients between the ranks takes {percent(taken / f.step)} of the time"
     return Suspicion(title, taken / f.step, [f"{times(taken)} of a step of {times(f.step)}"], ["local-gradients"])

@@ -125,9 +125,15 @@ def _effect(proven: Proven) -> str:
     return f"with {word}, training is {gain} as fast"
 
 
+ADVICE = {  # where the change is not what was tried
+    "cold": "change nothing, or pack the data: stoker pack DATA packed/",
+    "ranks": "look at the disk, the CPUs and the data of that rank, or make its loader faster",
+}
+
+
 def _verdict(m: Measurement, proven: Proven) -> dict[str, Any]:
     run = run_of(m, proven.run) or {}
-    advice = "change nothing, or pack the data: stoker pack DATA packed/" if proven.rule.id == "cold" else None
+    advice = ADVICE.get(proven.rule.id)
     gain = proven.gain
     return {
         "number": proven.rule.number,

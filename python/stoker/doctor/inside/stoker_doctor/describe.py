@@ -14,7 +14,7 @@ from . import probe, shapes
 
 def loader(loop: probe.Loop) -> dict[str, Any]:
     thing = loop.thing
-    dataset = getattr(thing, "dataset", None)
+    dataset = dataset_of(thing)
     found: dict[str, Any] = {
         "kind": loop.kind,
         "at": loop.at,
@@ -32,6 +32,12 @@ def loader(loop: probe.Loop) -> dict[str, Any]:
     if collate is not None and not probe.is_library(file_of(collate)):
         found["collate"] = {"name": name_of(collate), "at": at_of(collate)}
     return found
+
+
+def dataset_of(thing: Any) -> Any:
+    """A dataset with a sample per index; arrays that Stoker's Loader was given have a field per index."""
+    found = getattr(thing, "dataset", None)
+    return None if isinstance(found, tuple | dict | str) else found
 
 
 def batch_size(loop: probe.Loop) -> int:

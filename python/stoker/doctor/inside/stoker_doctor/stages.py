@@ -80,7 +80,7 @@ class Patched:
 
 def measure(loop: probe.Loop, batch: Any) -> None:
     """Fills the sections stages, samples_ms, slowest and image of the record."""
-    dataset = getattr(loop.thing, "dataset", None)
+    dataset = describe.dataset_of(loop.thing)
     n = describe.length(dataset)
     if dataset is None or not n or not hasattr(dataset, "__getitem__"):
         return
