@@ -22,7 +22,7 @@ bool json_fail(struct json_reader *r, const char *problem)
 
 char json_peek(struct json_reader *r)
 {
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\r' || *r->p == '\n'))
+    while (r->p < r->end && text_is_space(*r->p))
         r->p++;
     return r->p < r->end ? *r->p : 0;
 }

@@ -6,12 +6,9 @@
 
 #include <string.h>
 
-enum { WORD_MAX = 64 /* longer words are not compared */, ROW = WORD_MAX + 1 };
+#include "base/text.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
+enum { WORD_MAX = 64 /* longer words are not compared */, ROW = WORD_MAX + 1 };
 
 static size_t least(size_t a, size_t b, size_t c)
 {
@@ -30,9 +27,10 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
         const size_t *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= n_b; j++) {
-            const char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            const char x = text_lower(a[i - 1]), y = text_lower(b[j - 1]);
             row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y && two_above[j - 2] + 1 < row[j])
+            if (i > 1 && j > 1 && x == text_lower(b[j - 2]) && text_lower(a[i - 2]) == y &&
+                two_above[j - 2] + 1 < row[j])
                 row[j] = two_above[j - 2] + 1;
         }
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text.h"
 
 struct parsing {
     const char *at, *end;
@@ -24,11 +25,6 @@ struct parsing {
     bool known[FIELD_DIMS];     /* the length of lists at this depth */
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /* Skips separators. */
 size_t number_list_most(const char *text, size_t n)
 {
@@ -36,7 +32,7 @@ size_t number_list_most(const char *text, size_t n)
     bool within = false;
     for (size_t i = 0; i < n; i++) {
         const char c = text[i];
-        const bool between = is_space(c) || c == ',' || c == '[' || c == ']';
+        const bool between = text_is_space(c) || c == ',' || c == '[' || c == ']';
         words += !between && !within;
         within = !between;
     }
@@ -46,7 +42,7 @@ size_t number_list_most(const char *text, size_t n)
 static bool skip_spaces(struct parsing *p)
 {
     const char *const from = p->at;
-    while (p->at < p->end && is_space(*p->at))
+    while (p->at < p->end && text_is_space(*p->at))
         p->at++;
     return p->at > from;
 }

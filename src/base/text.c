@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c -- recognises text, and formats text into memory of a given size.
+ * text.c -- recognises characters and text, and formats text into memory of a given size.
  */
 #include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+bool text_has_suffix(const char *name, const char *suffix)
+{
+    const size_t n = strlen(name), end = strlen(suffix);
+    return n > end && strcmp(name + n - end, suffix) == 0;
+}
 
 size_t text_character(const uint8_t *p, size_t n)
 {

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "cache/cache.h"
 #include "cache/segment.h"
 
@@ -130,16 +131,10 @@ static void read_source(int dir, char *buf, size_t n)
         close(fd);
 }
 
-static bool is_index(const char *file)
-{
-    const size_t n = strlen(file);
-    return n > 6 && strcmp(file + n - 6, ".index") == 0;
-}
-
 static void add_file(stk_cached *c, const char *file, const struct stat *st)
 {
     c->bytes += (int64_t)st->st_size;
-    if (is_index(file)) {
+    if (text_has_suffix(file, ".index")) {
         c->entries += (int64_t)st->st_size / (int64_t)sizeof(struct segment_record);
         c->used = (int64_t)st->st_mtim.tv_sec > c->used ? (int64_t)st->st_mtim.tv_sec : c->used;
     }

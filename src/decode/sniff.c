@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct magic {
     const char *name;
     uint8_t at, len;
@@ -54,11 +56,6 @@ static const struct magic magics[] = {
     {"PGM", 0, 3, "P5\n", STK_FORMAT_UNKNOWN},
 };
 
-static int lower(int c)
-{
-    return c >= 'A' && c <= 'Z' ? c + 32 : c;
-}
-
 /* word is in lower case. */
 static bool starts(const uint8_t *p, size_t n, const char *word)
 {
@@ -66,7 +63,7 @@ static bool starts(const uint8_t *p, size_t n, const char *word)
     if (n < len)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (lower(p[i]) != word[i])
+        if (text_lower((char)p[i]) != word[i])
             return false;
     return true;
 }

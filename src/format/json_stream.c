@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 enum { DEPTH = 64, CHUNK = 1 << 20 };
 
 enum class { PLAIN, ZERO, QUOTE, OPEN, CLOSE };
@@ -94,14 +96,9 @@ static char *skip_value(char *p, const char *end, const char **problem)
     return p == begin || *p == 0 ? fail(problem, "a value was expected") : p;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static char *skip_space(char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && text_is_space(*p))
         p++;
     return p;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text.h"
 
 #define COORDINATE_MOST 1e9 /* floats can hold it */
 
@@ -19,11 +20,6 @@ static bool fail(struct voc *v, const char *problem)
     if (!v->problem)
         v->problem = problem;
     return false;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static bool starts(const struct voc *v, const char *word)
@@ -48,9 +44,9 @@ static bool skip_past(struct voc *v, const char *word)
 
 static struct slice trim(struct slice s)
 {
-    while (s.n > 0 && is_space(s.p[s.n - 1]))
+    while (s.n > 0 && text_is_space(s.p[s.n - 1]))
         s.n--;
-    for (; s.n > 0 && is_space(*s.p); s.n--)
+    for (; s.n > 0 && text_is_space(*s.p); s.n--)
         s.p++;
     return s;
 }
@@ -168,7 +164,7 @@ static bool open_element(struct voc *v, const char *name, size_t n)
     if (v->ended)
         return fail(v, "there is more than one root element");
     char *const to = v->path[v->depth++];
-    const size_t kept = n < VOC_NAME ? n : VOC_NAME - 1; /* a longer name is none that is looked for */
+    const size_t kept = n < VOC_NAME ? n : VOC_NAME - 1; /* no name that is looked for is longer */
     memcpy(to, name, kept);
     to[kept] = 0;
     if (v->depth == 1 && strcmp(to, "annotation") != 0)
@@ -210,7 +206,7 @@ static bool read_tag(struct voc *v)
         return fail(v, "the file ends in the middle of an element");
     const bool empty = v->p[-1] == '/' && !closes;
     const char *stop = name;
-    while (stop < v->p && !is_space(*stop) && *stop != '/')
+    while (stop < v->p && !text_is_space(*stop) && *stop != '/')
         stop++;
     v->p++;
     const size_t n = (size_t)(stop - name);
@@ -226,7 +222,7 @@ bool voc_next(struct voc *v, struct voc_object *out)
     while (!v->problem) {
         char *const from = v->p;
         while (v->p < v->end && *v->p != '<') {
-            if (v->depth == 0 && !is_space(*v->p) && (uint8_t)*v->p < 0x80)
+            if (v->depth == 0 && !text_is_space(*v->p) && (uint8_t)*v->p < 0x80)
                 return fail(v, "it is not XML");
             v->p++;
         }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/image_file.h"
+#include "base/text.h"
 #include "pack/packer.h"
 #include "source/columns.h"
 #include "source/field.h"
@@ -71,7 +72,7 @@ bool packer_stays(const struct packer *p, const struct field *f)
     return source_has_keys(p->source) && (f->what == STK_BYTES || columns_guess(f->name, NULL, 0) == f->what);
 }
 
-/* The suffix that tells readers the type of a field. "": the name already does. */
+/* The suffix from which readers know the type of a field. "": the name already does. */
 static const char *suffix_for(const struct packer *p, const struct field *f)
 {
     const char *suffix = f->what == STK_TEXT    ? ".txt"
@@ -98,8 +99,7 @@ static void make_field_plain(char *name)
 {
     make_plain(name, "");
     for (char *c = name; *c; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c | 0x20);
+        *c = text_lower(*c);
     if (name[0] == '.' || (name[0] == '_' && name[1] == '_'))
         name[0] = name[0] == '.' ? '_' : 'x';
 }
@@ -139,9 +139,8 @@ static void name_column(const struct packer *p, const char *field, char *name)
     char base[FIELD_NAME];
     memcpy(base, field, sizeof base);
     make_plain(base, "&=?%\\\"");
-    const size_t n = strlen(base);
-    if (n > 4 && strcmp(base + n - 4, ".npy") == 0) /* the suffix of numbers in a tar */
-        base[n - 4] = 0;
+    if (text_has_suffix(base, ".npy")) /* of numbers in a tar */
+        *strrchr(base, '.') = 0;
     if (base[0] == '.')
         base[0] = '_';
     snprintf(name, FIELD_NAME, "%s", base);
@@ -245,7 +244,7 @@ int packer_columns(struct packer *p, stk_error *e)
     if (p->how.to == STK_TO_FOLDER && !has_image(p))
         return error_set(
             e, STK_EUSAGE, "pack",
-            "the source has no images, and a folder contains only images and files beside them: pack to tar");
+            "the source has no images, and a folder contains only images and files next to them: pack to tar");
     if (into_files(p))
         return write_fields(p, e);
     for (int i = 0; i < source_n_fields(p->source); i++)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "format/npy.h"
 #include "source/columns.h"
 #include "source/files.h"
@@ -20,7 +21,7 @@ bool dir_npy_is(const struct source *s)
 {
     char key[PATH_MAX];
     const size_t n = s->count > 0 ? source_key(s, 0, key, sizeof key) : 0;
-    return n > 4 && n < sizeof key && strcmp(key + n - 4, ".npy") == 0;
+    return n > 0 && n < sizeof key && text_has_suffix(key, ".npy");
 }
 
 /* false: the file is bad; reading it will report why. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/number_list.h"
+#include "base/text.h"
 #include "format/npy.h"
 
 /* ------------------------------------------------------------------ numbers */
@@ -38,17 +39,12 @@ static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dty
     return STK_OK;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 int field_number(const char *text, size_t n, stk_dtype t, uint8_t to[8])
 {
     struct number v;
-    while (n > 0 && is_space(text[n - 1]))
+    while (n > 0 && text_is_space(text[n - 1]))
         n--;
-    while (n > 0 && is_space(*text)) {
+    while (n > 0 && text_is_space(*text)) {
         text++;
         n--;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/image_file.h"
+#include "base/text.h"
 
 /* WebDataset's metadata, whose path starts with "__name__", and what systems leave behind ("__MACOSX/"). */
 static bool is_metadata(const char *name, size_t n)
@@ -42,10 +43,8 @@ bool group_split(const char *name, size_t n, size_t *n_key, char part[COLUMN_NAM
     const size_t length = n - *n_key - 1;
     if (length == 0 || length >= COLUMN_NAME)
         return false;
-    for (size_t i = 0; i < length; i++) {
-        const char c = dot[1 + i];
-        part[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-    }
+    for (size_t i = 0; i < length; i++)
+        part[i] = text_lower(dot[1 + i]);
     part[length] = 0;
     return true;
 }

@@ -6,6 +6,8 @@
 
 #include "source/list.h"
 
+#include "base/text.h"
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
@@ -79,20 +81,16 @@ bool list_split(struct slice line, struct slice *path, struct slice *label)
 
 /* ------------------------------------------------------------------ names of columns */
 
-static char plain(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return (char)(c | 0x20);
-    return c == '-' || c == ' ' ? '_' : c;
-}
-
+/* word is in lower case; the name may have - or a space for _. */
 static bool same(struct slice name, const char *word)
 {
     if (name.n != strlen(word))
         return false;
-    for (size_t i = 0; i < name.n; i++)
-        if (plain(name.p[i]) != word[i])
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = text_lower(name.p[i]);
+        if ((c == '-' || c == ' ' ? '_' : c) != word[i])
             return false;
+    }
     return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "format/npy.h"
 #include "source/query.h"
 #include "source/rows.h"
@@ -78,10 +79,9 @@ int source_npy_rows(const struct npy *h, struct rows_array *out, stk_error *e)
 /* Finds "x.offsets.npy" next to "x.npy"; offsets has PATH_MAX bytes. false: there is none. */
 static bool find_offsets(const char *path, char *offsets)
 {
-    const size_t n = strlen(path);
-    if (n < 4 || strcmp(path + n - 4, ".npy") != 0)
+    if (!text_has_suffix(path, ".npy"))
         return false;
-    const int length = snprintf(offsets, PATH_MAX, "%.*s.offsets.npy", (int)n - 4, path);
+    const int length = snprintf(offsets, PATH_MAX, "%.*s.offsets.npy", (int)strlen(path) - 4, path);
     return length > 0 && length < PATH_MAX && access(offsets, F_OK) == 0;
 }
 
@@ -138,8 +138,7 @@ static void stem(const char *path, char *to, size_t n)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const size_t length = strlen(name);
-    const bool npy = length > 4 && strcmp(name + length - 4, ".npy") == 0;
-    snprintf(to, n, "%.*s", (int)(npy ? length - 4 : length), name);
+    snprintf(to, n, "%.*s", (int)(text_has_suffix(name, ".npy") ? length - 4 : length), name);
 }
 
 int source_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "transform/ops_spec.h"
 #include "transform/resample.h"
 
@@ -24,7 +25,7 @@ static bool is_none(const struct value *v)
 static bool is_word(const char *word, const char *name)
 {
     for (; *word && *name; word++, name++)
-        if (*word != *name && !(*name >= 'A' && *name <= 'Z' && *word == *name - 'A' + 'a'))
+        if (*word != *name && *word != text_lower(*name))
             return false;
     return *word == *name;
 }

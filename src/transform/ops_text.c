@@ -12,6 +12,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/text.h"
 
 static bool is_digit(char c)
 {
@@ -21,11 +22,6 @@ static bool is_digit(char c)
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static void skip(struct text *t)
@@ -159,7 +155,7 @@ static void word_of(struct value *v, const char *from, size_t len)
         start--;
     copy(v->word, sizeof v->word, from + start, len - start);
     for (char *p = v->word; *p; p++)
-        *p = *p == '-' ? '_' : lower(*p);
+        *p = *p == '-' ? '_' : text_lower(*p);
     v->kind = VALUE_WORD;
 }
 
