@@ -86,6 +86,11 @@ const char *coco_box(struct slice text, double to[4])
 
 /* ------------------------------------------------------------------ objects */
 
+static const char *id_problem(const struct json_cursor *c)
+{
+    return c->problem ? c->problem : "its id is missing or is not an integer";
+}
+
 const char *coco_image(struct slice text, struct coco_image *out)
 {
     struct json_cursor c = {.p = text.p, .end = text.p + text.n};
@@ -102,10 +107,8 @@ const char *coco_image(struct slice text, struct coco_image *out)
         else if (is(key, "height") && !read_integer(value, &out->h) && !is(value, "null"))
             return "its height is not an integer";
     }
-    if (c.problem)
-        return c.problem;
-    if (!id)
-        return "its id is missing or is not an integer";
+    if (c.problem || !id)
+        return id_problem(&c);
     if (!read_text(name, &out->file_name) || out->file_name.n == 0)
         return "it has no file_name";
     return out->w < 0 || out->h < 0 || out->w > INT32_MAX || out->h > INT32_MAX
@@ -137,10 +140,8 @@ const char *coco_category(struct slice text, struct coco_category *out)
         else if (is(key, "keypoints"))
             out->keypoints = count_elements(value);
     }
-    if (c.problem)
-        return c.problem;
-    if (!id)
-        return "its id is missing or is not an integer";
+    if (c.problem || !id)
+        return id_problem(&c);
     return read_text(name, &out->name) ? NULL : "it has no name";
 }
 

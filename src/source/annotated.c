@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -52,6 +53,23 @@ int annotated_open(struct source *s, const struct source_options *o, const struc
     return rc;
 }
 
+int annotated_end(struct source *s, int rc, const struct files_extra *x)
+{
+    if (rc == STK_OK)
+        files_add_extra(s, x);
+    else
+        x->done(x->state);
+    return rc;
+}
+
+void annotated_files_done(struct annotated_files *f)
+{
+    if (f->dir >= 0)
+        close(f->dir);
+    image_paths_done(&f->images);
+    columns_done(&f->columns);
+}
+
 /* ------------------------------------------------------------------ images */
 
 static int add_folder(struct names *all, const struct tree *t, const struct tree_dir *d)
@@ -86,6 +104,17 @@ int annotated_scan(struct image_paths *out, int dir, int threads, stk_error *e)
     names_done(&all);
     tree_done(&t);
     return rc != STK_OK ? rc : bad ? error_nomem(e, "open", out->names.len) : STK_OK;
+}
+
+int annotated_scan_images(struct image_paths *out, int dir, const char *name, int threads, stk_error *e)
+{
+    if (dir < 0)
+        return error_os(e, errno, "open", "the folder of its images, %.300s, cannot be opened", name);
+    const int rc = annotated_scan(out, dir, threads, e);
+    close(dir);
+    if (rc == STK_OK && image_paths_count(out) == 0)
+        return error_set(e, STK_EUSAGE, "open", "there are no images below %.300s", name);
+    return rc;
 }
 
 /* ------------------------------------------------------------------ files of annotations */

@@ -12,6 +12,13 @@
 #include "source/files.h"
 #include "source/image_paths.h"
 
+/* What the state of such a source contains. */
+struct annotated_files {
+    int dir;                   /* the folder of the annotations; -1: not open */
+    struct image_paths images; /* while opening */
+    struct columns columns;    /* the image comes first */
+};
+
 struct annotated {
     const char *kind;                /* "COCO annotations" */
     const char *path;                /* of the source, as typed */
@@ -25,11 +32,16 @@ struct annotated {
 /* Checks the query, and that the name stands for one file or folder. what: "file" or "folder". */
 int annotated_check(const struct names *paths, const char *what, const char *query, const char *const known[],
                     stk_error *e);
-/* Opens the source. Its fields other than the image have columns; files_add_extra() says how they are read. */
+/* Opens the source. Its fields other than the image have columns; annotated_end() says how they are read. */
 int annotated_open(struct source *s, const struct source_options *o, const struct annotated *a, stk_error *e);
+/* Ends opening with the result rc: adds the annotations to the source, or frees their state. Returns rc. */
+int annotated_end(struct source *s, int rc, const struct files_extra *x);
+void annotated_files_done(struct annotated_files *f);
 
 /* Adds the paths of all images below an open folder, in byte order. */
 int annotated_scan(struct image_paths *out, int dir, int threads, stk_error *e);
+/* As annotated_scan(), and closes the folder. It must be open (dir >= 0) and have images; name: for messages. */
+int annotated_scan_images(struct image_paths *out, int dir, const char *name, int threads, stk_error *e);
 
 /* Appends the file to `to`, followed by IO_SLACK zeros that to->len does not count. If it does not exist:
  * STK_ENOTFOUND. An empty file is not an error. held: other bytes that the sample already has. */

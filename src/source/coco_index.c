@@ -70,13 +70,18 @@ static int no_memory(stk_error *e, size_t bytes)
     return error_nomem(e, "open", bytes);
 }
 
+static int bad_element(const struct json_element *el, const char *what, int64_t id, const char *problem, stk_error *e)
+{
+    return error_set(e, STK_EDATA, "open", "the %s at byte %lld (id %lld): %s", what, (long long)el->at, (long long)id,
+                     problem);
+}
+
 static int add_image(struct scan *s, const struct json_element *el, stk_error *e)
 {
     struct coco_image v;
     const char *problem = coco_image(el->text, &v);
     if (problem)
-        return error_set(e, STK_EDATA, "open", "the image at byte %lld (id %lld): %s", (long long)el->at,
-                         (long long)v.id, problem);
+        return bad_element(el, "image", v.id, problem, e);
     const struct found_image one = {
         .id = v.id, .name = s->names.len, .n_name = (uint32_t)v.file_name.n, .w = (int32_t)v.w, .h = (int32_t)v.h};
     if (buf_add(&s->names, v.file_name.p, v.file_name.n) || buf_add(&s->images, &one, sizeof one))
@@ -89,8 +94,7 @@ static int add_category(struct scan *s, const struct json_element *el, stk_error
     struct coco_category v;
     const char *problem = coco_category(el->text, &v);
     if (problem)
-        return error_set(e, STK_EDATA, "open", "the category at byte %lld (id %lld): %s", (long long)el->at,
-                         (long long)v.id, problem);
+        return bad_element(el, "category", v.id, problem, e);
     const struct found_category one = {.id = v.id, .name = s->names.len, .n_name = (uint32_t)v.name.n};
     if (v.keypoints > s->x->keypoints)
         s->x->keypoints = v.keypoints;
@@ -113,8 +117,7 @@ static int add_note(struct scan *s, const struct json_element *el, stk_error *e)
     struct coco_annotation v;
     const char *problem = coco_annotation(el->text, &v);
     if (problem)
-        return error_set(e, STK_EDATA, "open", "the annotation at byte %lld (id %lld): %s", (long long)el->at,
-                         (long long)v.id, problem);
+        return bad_element(el, "annotation", v.id, problem, e);
     if (v.panoptic)
         return error_set(e, STK_EUSAGE, "open",
                          "COCO's panoptic annotations are not supported; use instances_*.json, or its PNG files as "

@@ -271,10 +271,7 @@ int source_coco_open(struct source *s, const struct source_options *o, const str
         return error_nomem(e, "open", sizeof *c);
     }
     rc = make(s, o, c, query, e);
-    if (rc == STK_OK)
-        files_add_extra(s, &(struct files_extra){
-                               .read = coco_cells_read, .done = free_coco, .state = c, .fingerprint = fingerprint});
-    else
-        free_coco(c);
-    return rc;
+    return annotated_end(
+        s, rc,
+        &(struct files_extra){.read = coco_cells_read, .done = free_coco, .state = c, .fingerprint = fingerprint});
 }

@@ -18,11 +18,9 @@
 #include "source/query.h"
 
 struct pairs {
-    int dir;                   /* of the masks */
-    char *folder;              /* its path, as typed */
-    struct image_paths images; /* while opening */
-    struct image_paths masks;  /* of each sample; "": none */
-    struct columns columns;
+    struct annotated_files files; /* its folder has the masks */
+    char *folder;                 /* its path, as typed */
+    struct image_paths masks;     /* of each sample; "": none */
 };
 
 struct naming {
@@ -98,8 +96,8 @@ static int match(struct pairs *p, const struct naming *n, const struct image_pat
     char image[PATH_MAX], mask[PATH_MAX];
     int64_t good = 0;
     int rc = index_masks(found, &stems, e);
-    for (int64_t i = 0; i < image_paths_count(&p->images) && rc == STK_OK; i++) {
-        image_paths_get(&p->images, i, image, sizeof image);
+    for (int64_t i = 0; i < image_paths_count(&p->files.images) && rc == STK_OK; i++) {
+        image_paths_get(&p->files.images, i, image, sizeof image);
         const int64_t k = find_mask(n, &stems, image);
         const size_t length = k < 0 ? 0 : image_paths_get(found, k, mask, sizeof mask);
         good += k >= 0;
@@ -107,10 +105,10 @@ static int match(struct pairs *p, const struct naming *n, const struct image_pat
             rc = error_nomem(e, "open", p->masks.names.len);
     }
     if (rc == STK_OK && good == 0) {
-        image_paths_get(&p->images, 0, image, sizeof image);
+        image_paths_get(&p->files.images, 0, image, sizeof image);
         rc = error_set(e, STK_ENOTFOUND, "open",
                        "none of its %lld images has a mask; the mask of %.200s should be %.*s.png below %.200s",
-                       (long long)image_paths_count(&p->images), image, (int)stem_of(image), image, p->folder);
+                       (long long)image_paths_count(&p->files.images), image, (int)stem_of(image), image, p->folder);
     }
     names_done(&stems);
     return rc;
@@ -163,7 +161,7 @@ static int read_mask(const void *state, const struct source *s, struct reading *
     if (image_paths_get(&p->masks, i, path, sizeof path) == 0)
         return error_set(e, STK_EDATA, "read", "there is no mask with its name in %.300s or its subfolders", p->folder);
     r->derived.len = 0;
-    const int rc = annotated_load(s, r, p->dir, path, 0, &r->derived, e);
+    const int rc = annotated_load(s, r, p->files.dir, path, 0, &r->derived, e);
     if (rc == STK_ENOTFOUND)
         return error_set(e, STK_EDATA, "read", "its mask %.300s no longer exists below %.300s", path, p->folder);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
@@ -174,19 +172,14 @@ static int read_mask(const void *state, const struct source *s, struct reading *
 
 static uint64_t fingerprint(const void *state, const struct source *s)
 {
-    return annotated_hash(s, ((const struct pairs *)state)->dir, mask_path);
+    return annotated_hash(s, ((const struct pairs *)state)->files.dir, mask_path);
 }
 
 static void free_pairs(void *state)
 {
     struct pairs *p = state;
-    if (!p)
-        return;
-    if (p->dir >= 0)
-        close(p->dir);
-    image_paths_done(&p->images);
+    annotated_files_done(&p->files);
     image_paths_done(&p->masks);
-    columns_done(&p->columns);
     free(p->folder);
     free(p);
 }
@@ -221,17 +214,17 @@ static int scan(struct pairs *p, const struct naming *n, const char *folder, int
     const int dir = annotated_folder(folder, "");
     if (dir < 0)
         return error_os(e, errno, "open", "the folder %.300s cannot be opened", folder);
-    int rc = annotated_scan(&p->images, dir, threads, e);
+    int rc = annotated_scan(&p->files.images, dir, threads, e);
     close(dir);
     if (rc == STK_OK)
-        rc = choose_set(&p->images, n->prefix, set, e);
-    if (rc == STK_OK && image_paths_count(&p->images) == 0)
+        rc = choose_set(&p->files.images, n->prefix, set, e);
+    if (rc == STK_OK && image_paths_count(&p->files.images) == 0)
         rc = error_set(e, STK_EUSAGE, "open", "there are no images below %.300s", folder);
-    p->dir = annotated_folder(p->folder, "");
-    if (rc == STK_OK && p->dir < 0)
+    p->files.dir = annotated_folder(p->folder, "");
+    if (rc == STK_OK && p->files.dir < 0)
         rc = error_os(e, errno, "open", "the folder %.300s cannot be opened", p->folder);
     if (rc == STK_OK)
-        rc = annotated_scan(&masks, p->dir, threads, e);
+        rc = annotated_scan(&masks, p->files.dir, threads, e);
     if (rc == STK_OK)
         rc = match(p, n, &masks, e);
     image_paths_done(&masks);
@@ -255,10 +248,11 @@ static int open_with(struct source *s, const struct source_options *o, const str
     struct pairs *p = rc == STK_OK ? calloc(1, sizeof *p) : NULL;
     if (!p)
         return rc != STK_OK ? rc : error_nomem(e, "open", sizeof *p);
-    p->dir = -1;
+    p->files.dir = -1;
     p->folder = join(root, masks_folder(n, root, query, value));
     char *images = join(root, query_get(query, "images", value, sizeof value) ? value : n->images);
-    rc = p->folder && images && !columns_add(&p->columns, &columns[0]) && !columns_add(&p->columns, &columns[1])
+    rc = p->folder && images && !columns_add(&p->files.columns, &columns[0]) &&
+                 !columns_add(&p->files.columns, &columns[1])
              ? scan(p, n, images, o->threads, set, e)
              : error_nomem(e, "open", PATH_MAX);
     if (rc == STK_OK)
@@ -266,18 +260,14 @@ static int open_with(struct source *s, const struct source_options *o, const str
                             &(struct annotated){.kind = n->kind,
                                                 .path = names_at(paths, 0),
                                                 .folder = images,
-                                                .paths = &p->images,
-                                                .columns = &p->columns,
+                                                .paths = &p->files.images,
+                                                .columns = &p->files.columns,
                                                 .began_ns = began_ns},
                             e);
     free(images);
-    image_paths_done(&p->images);
-    if (rc == STK_OK)
-        files_add_extra(
-            s, &(struct files_extra){.read = read_mask, .done = free_pairs, .state = p, .fingerprint = fingerprint});
-    else
-        free_pairs(p);
-    return rc;
+    image_paths_done(&p->files.images);
+    return annotated_end(
+        s, rc, &(struct files_extra){.read = read_mask, .done = free_pairs, .state = p, .fingerprint = fingerprint});
 }
 
 int source_pairs_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/pool.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "format/voc.h"
 #include "source/annotated.h"
 #include "source/query.h"
@@ -29,11 +30,9 @@
 enum what { IMAGE, BOXES, LABELS, DIFFICULT, TRUNCATED, MASK, INSTANCES, ANNOTATION, N_COLUMNS };
 
 struct voc_set {
-    int dir; /* the folder that contains JPEGImages */
+    struct annotated_files files; /* its folder contains JPEGImages */
     char root[PATH_MAX];
     bool segmentation;
-    struct image_paths images; /* while opening */
-    struct columns columns;
     struct names classes;
 };
 
@@ -65,7 +64,7 @@ static bool wants(const struct source *s, enum what w)
 static int load(const struct source *s, struct reading *r, const char *path, struct buf *to, stk_error *e)
 {
     const struct voc_set *v = files_extra_state(s);
-    const int rc = annotated_load(s, r, v->dir, path, 0, to, e);
+    const int rc = annotated_load(s, r, v->files.dir, path, 0, to, e);
     return rc == STK_ENOTFOUND ? error_set(e, STK_EDATA, "read", "its file %.300s does not exist", path) : rc;
 }
 
@@ -210,10 +209,10 @@ static void name_one(void *user, int64_t i)
     struct buf text = {0};
     struct voc_object o;
     int64_t size;
-    image_paths_get(&n->v->images, i, key, sizeof key);
+    image_paths_get(&n->v->files.images, i, key, sizeof key);
     char *dot = strrchr(key, '.');
     snprintf(path, sizeof path, "Annotations/%.*s.xml", dot ? (int)(dot - key) : (int)strlen(key), key);
-    if (io_read(n->v->dir, path, INT_MAX, &text, &size, NULL, NULL) == STK_OK) {
+    if (io_read(n->v->files.dir, path, INT_MAX, &text, &size, NULL, NULL) == STK_OK) {
         struct voc x = {.p = (char *)text.data, .end = (char *)text.data + text.len};
         pthread_mutex_lock(&n->lock);
         while (voc_next(&x, &o)) {
@@ -235,7 +234,7 @@ static int find_classes(struct voc_set *v, int threads, stk_error *e)
     struct naming n = {.v = v, .lock = PTHREAD_MUTEX_INITIALIZER};
     bool bad = false;
     uint32_t ignored, known = 0;
-    pool_for(threads, image_paths_count(&v->images), name_one, &n);
+    pool_for(threads, image_paths_count(&v->files.images), name_one, &n);
     for (int i = 0; i < N; i++)
         known += names_find(&n.found, usual[i], strlen(usual[i]), &ignored);
     if (known > 0 && known == n.found.n) {
@@ -258,7 +257,7 @@ static int find_classes(struct voc_set *v, int threads, stk_error *e)
 /* The files of ImageSets/Main that name sets; those of single classes ("cat_train.txt") do not. */
 static int find_sets(const struct voc_set *v, struct names *sets, stk_error *e)
 {
-    const int fd = openat(v->dir, v->segmentation ? "ImageSets/Segmentation" : "ImageSets/Main",
+    const int fd = openat(v->files.dir, v->segmentation ? "ImageSets/Segmentation" : "ImageSets/Main",
                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     struct names found = {0};
@@ -266,10 +265,9 @@ static int find_sets(const struct voc_set *v, struct names *sets, stk_error *e)
     if (fd >= 0 && !dir)
         close(fd);
     for (const struct dirent *entry; dir && !bad && (entry = readdir(dir)) != NULL;) {
-        const size_t n = strlen(entry->d_name);
         uint32_t ignored;
-        if (n > 4 && strcmp(entry->d_name + n - 4, ".txt") == 0 && !strchr(entry->d_name, '_'))
-            bad = names_add(&found, entry->d_name, n - 4, &ignored) < 0;
+        if (text_has_suffix(entry->d_name, ".txt") && !strchr(entry->d_name, '_'))
+            bad = names_add(&found, entry->d_name, strlen(entry->d_name) - 4, &ignored) < 0;
     }
     if (dir)
         closedir(dir);
@@ -289,7 +287,7 @@ static int read_set(struct voc_set *v, const char *set, stk_error *e)
     struct buf text = {0};
     int64_t size;
     snprintf(path, sizeof path, "ImageSets/%s/%s.txt", v->segmentation ? "Segmentation" : "Main", set);
-    int rc = io_read(v->dir, path, INT_MAX, &text, &size, NULL, e);
+    int rc = io_read(v->files.dir, path, INT_MAX, &text, &size, NULL, e);
     const char *p = (const char *)text.data, *const end = p ? p + text.len : NULL;
     while (rc == STK_OK && p < end) {
         const char *stop = memchr(p, '\n', (size_t)(end - p)), *line = p;
@@ -300,10 +298,10 @@ static int read_set(struct voc_set *v, const char *set, stk_error *e)
         if (n == 0)
             continue;
         const int length = snprintf(name, sizeof name, "%.*s.jpg", n < 1000 ? (int)n : 1000, line);
-        if (image_paths_add(&v->images, name, (size_t)length))
+        if (image_paths_add(&v->files.images, name, (size_t)length))
             rc = error_nomem(e, "open", text.len);
     }
-    if (rc == STK_OK && image_paths_count(&v->images) == 0)
+    if (rc == STK_OK && image_paths_count(&v->files.images) == 0)
         rc = error_set(e, STK_EUSAGE, "open", "its set %.200s is empty", path);
     buf_done(&text);
     return rc;
@@ -322,14 +320,8 @@ static int find_images(struct voc_set *v, const char *query, int threads, stk_er
         return rc;
     if (set[0])
         return read_set(v, set, e);
-    const int dir = openat(v->dir, "JPEGImages", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rc = dir < 0 ? error_os(e, errno, "open", "its folder JPEGImages cannot be opened")
-                 : annotated_scan(&v->images, dir, threads, e);
-    if (dir >= 0)
-        close(dir);
-    if (rc == STK_OK && image_paths_count(&v->images) == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "there are no images in its folder JPEGImages");
-    return rc;
+    const int dir = openat(v->files.dir, "JPEGImages", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return annotated_scan_images(&v->files.images, dir, "JPEGImages", threads, e);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -337,19 +329,14 @@ static int find_images(struct voc_set *v, const char *query, int threads, stk_er
 static void free_set(void *state)
 {
     struct voc_set *v = state;
-    if (!v)
-        return;
-    if (v->dir >= 0)
-        close(v->dir);
-    image_paths_done(&v->images);
-    columns_done(&v->columns);
+    annotated_files_done(&v->files);
     names_done(&v->classes);
     free(v);
 }
 
 static uint64_t fingerprint(const void *state, const struct source *s)
 {
-    return annotated_hash(s, ((const struct voc_set *)state)->dir, annotation_path);
+    return annotated_hash(s, ((const struct voc_set *)state)->files.dir, annotation_path);
 }
 
 static int add_columns(struct voc_set *v, stk_error *e)
@@ -376,7 +363,7 @@ static int add_columns(struct voc_set *v, stk_error *e)
             all[w].follow = FOLLOW_EACH;
         all[w].classes = w == LABELS;
         all[w].implied |= w == TRUNCATED || (v->segmentation ? object : w == MASK);
-        if (columns_add(&v->columns, &all[w]))
+        if (columns_add(&v->files.columns, &all[w]))
             return error_nomem(e, "open", sizeof all);
     }
     return STK_OK;
@@ -389,8 +376,8 @@ static int make(struct source *s, const struct source_options *o, struct voc_set
     query_get(query, "task", task, sizeof task);
     if (task[0] && strcmp(task, "detection") != 0 && strcmp(task, "segmentation") != 0)
         return error_set(e, STK_EUSAGE, "open", "the task %s is unknown; it is detection or segmentation", task);
-    v->dir = annotated_folder(v->root, "");
-    if (v->dir < 0)
+    v->files.dir = annotated_folder(v->root, "");
+    if (v->files.dir < 0)
         return error_os(e, errno, "open", "cannot be opened");
     v->segmentation = task[0] ? task[0] == 's' : !annotated_has_folder(v->root, "Annotations");
     int rc = find_images(v, query, o->threads, e);
@@ -405,12 +392,12 @@ static int make(struct source *s, const struct source_options *o, struct voc_set
                             &(struct annotated){.kind = "Pascal VOC",
                                                 .path = v->root,
                                                 .folder = images,
-                                                .paths = &v->images,
+                                                .paths = &v->files.images,
                                                 .classes = &v->classes,
-                                                .columns = &v->columns,
+                                                .columns = &v->files.columns,
                                                 .began_ns = began_ns},
                             e);
-    image_paths_done(&v->images);
+    image_paths_done(&v->files.images);
     return rc;
 }
 
@@ -424,15 +411,11 @@ int source_voc_open(struct source *s, const struct source_options *o, const stru
     struct voc_set *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);
-    v->dir = -1;
+    v->files.dir = -1;
     snprintf(v->root, sizeof v->root, "%s", names_at(paths, 0));
     rc = make(s, o, v, query, e);
-    if (rc == STK_OK)
-        files_add_extra(
-            s, &(struct files_extra){.read = read_sample, .done = free_set, .state = v, .fingerprint = fingerprint});
-    else
-        free_set(v);
-    return rc;
+    return annotated_end(
+        s, rc, &(struct files_extra){.read = read_sample, .done = free_set, .state = v, .fingerprint = fingerprint});
 }
 
 bool source_voc_is(const char *folder)

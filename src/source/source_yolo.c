@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "format/yolo.h"
 #include "source/annotated.h"
 #include "source/query.h"
@@ -27,11 +27,9 @@
 enum what { IMAGE, BOXES, LABELS, KEYPOINTS, N_COLUMNS };
 
 struct yolo_set {
-    int dir;                                       /* of the labels */
+    struct annotated_files files;
     char images_at[PATH_MAX], labels_at[PATH_MAX]; /* the folders, as typed, with a "/" at the end */
     struct yolo_yaml yaml;
-    struct image_paths images; /* while opening */
-    struct columns columns;
 };
 
 /* ------------------------------------------------------------------ reading */
@@ -104,7 +102,7 @@ static int read_labels(const void *state, const struct source *s, struct reading
     if (label_path(s, i, path, sizeof path) >= sizeof path)
         return error_os(e, ENAMETOOLONG, "read", "its labels cannot be opened");
     r->spare[1].len = 0;
-    int rc = annotated_load(s, r, v->dir, path, 0, &r->spare[1], e);
+    int rc = annotated_load(s, r, v->files.dir, path, 0, &r->spare[1], e);
     if (rc != STK_OK && rc != STK_ENOTFOUND)
         return rc;
     const size_t one = sizeof(int64_t) + sizeof(float) * (4 + (size_t)(v->yaml.shape.points * v->yaml.shape.dims));
@@ -120,18 +118,13 @@ static int read_labels(const void *state, const struct source *s, struct reading
 
 static uint64_t fingerprint(const void *state, const struct source *s)
 {
-    return annotated_hash(s, ((const struct yolo_set *)state)->dir, label_path);
+    return annotated_hash(s, ((const struct yolo_set *)state)->files.dir, label_path);
 }
 
 static void free_set(void *state)
 {
     struct yolo_set *v = state;
-    if (!v)
-        return;
-    if (v->dir >= 0)
-        close(v->dir);
-    image_paths_done(&v->images);
-    columns_done(&v->columns);
+    annotated_files_done(&v->files);
     yolo_yaml_done(&v->yaml);
     free(v);
 }
@@ -140,8 +133,7 @@ static void free_set(void *state)
 
 static bool is_yaml(const char *name)
 {
-    const size_t n = strlen(name);
-    return (n > 5 && strcmp(name + n - 5, ".yaml") == 0) || (n > 4 && strcmp(name + n - 4, ".yml") == 0);
+    return text_has_suffix(name, ".yaml") || text_has_suffix(name, ".yml");
 }
 
 static int load_yaml(struct yolo_set *v, const char *path, stk_error *e)
@@ -206,9 +198,10 @@ static int place_labels(struct yolo_set *v, stk_error *e)
                          "the images are in %.300s",
                          v->images_at);
     snprintf(v->labels_at, sizeof v->labels_at, "%.*slabels%s", (int)(last - v->images_at), v->images_at, last + 6);
-    v->dir = annotated_folder(v->labels_at, "");
-    return v->dir < 0 ? error_os(e, errno, "open", "the folder of its labels, %.300s, cannot be opened", v->labels_at)
-                      : STK_OK;
+    v->files.dir = annotated_folder(v->labels_at, "");
+    return v->files.dir < 0
+               ? error_os(e, errno, "open", "the folder of its labels, %.300s, cannot be opened", v->labels_at)
+               : STK_OK;
 }
 
 /* A data.yaml says where its sets are. */
@@ -319,7 +312,7 @@ static int add_columns(struct yolo_set *v, stk_error *e)
                        .relative = true},
     };
     for (int w = 0; w < (shape->points > 0 ? N_COLUMNS : KEYPOINTS); w++)
-        if (columns_add(&v->columns, &all[w]))
+        if (columns_add(&v->files.columns, &all[w]))
             return error_nomem(e, "open", sizeof all);
     return STK_OK;
 }
@@ -342,14 +335,8 @@ static int make(struct source *s, const struct source_options *o, struct yolo_se
     }
     if (rc == STK_OK)
         rc = place_labels(v, e);
-    const int dir = rc == STK_OK ? annotated_folder(v->images_at, "") : -1;
     if (rc == STK_OK)
-        rc = dir < 0 ? error_os(e, errno, "open", "the folder of its images, %.300s, cannot be opened", v->images_at)
-                     : annotated_scan(&v->images, dir, o->threads, e);
-    if (dir >= 0)
-        close(dir);
-    if (rc == STK_OK && image_paths_count(&v->images) == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "there are no images below %.300s", v->images_at);
+        rc = annotated_scan_images(&v->files.images, annotated_folder(v->images_at, ""), v->images_at, o->threads, e);
     if (rc == STK_OK)
         rc = add_columns(v, e);
     if (rc == STK_OK)
@@ -357,12 +344,12 @@ static int make(struct source *s, const struct source_options *o, struct yolo_se
                             &(struct annotated){.kind = "YOLO labels",
                                                 .path = path,
                                                 .folder = v->images_at,
-                                                .paths = &v->images,
+                                                .paths = &v->files.images,
                                                 .classes = &v->yaml.names,
-                                                .columns = &v->columns,
+                                                .columns = &v->files.columns,
                                                 .began_ns = began_ns},
                             e);
-    image_paths_done(&v->images);
+    image_paths_done(&v->files.images);
     return rc;
 }
 
@@ -376,14 +363,10 @@ int source_yolo_open(struct source *s, const struct source_options *o, const str
     struct yolo_set *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);
-    v->dir = -1;
+    v->files.dir = -1;
     rc = make(s, o, v, names_at(paths, 0), query, e);
-    if (rc == STK_OK)
-        files_add_extra(
-            s, &(struct files_extra){.read = read_labels, .done = free_set, .state = v, .fingerprint = fingerprint});
-    else
-        free_set(v);
-    return rc;
+    return annotated_end(
+        s, rc, &(struct files_extra){.read = read_labels, .done = free_set, .state = v, .fingerprint = fingerprint});
 }
 
 /* Whether a folder has a text file in labels/ or one folder below. */
@@ -392,10 +375,9 @@ static bool has_texts(const char *folder, int depth)
     DIR *dir = opendir(folder);
     bool found = false;
     for (const struct dirent *entry; dir && !found && (entry = readdir(dir)) != NULL;) {
-        const size_t n = strlen(entry->d_name);
         char below[PATH_MAX];
-        found = n > 4 && strcmp(entry->d_name + n - 4, ".txt") == 0;
-        if (!found && depth > 0 && entry->d_name[0] != '.' && annotated_is_set(entry->d_name, n) &&
+        found = text_has_suffix(entry->d_name, ".txt");
+        if (!found && depth > 0 && annotated_is_set(entry->d_name, strlen(entry->d_name)) &&
             snprintf(below, sizeof below, "%.3000s/%s", folder, entry->d_name) > 0)
             found = has_texts(below, depth - 1);
     }
