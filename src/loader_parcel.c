@@ -104,24 +104,19 @@ static bool is_wanted(const struct stk_loader *l, const struct making *m, int64_
         return false;
     if ((im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG || h->orientation != 1)
         return false;
-    const double part = (double)m->want.crop.w * m->want.crop.h / ((double)h->w * h->h);
+    const double share = (double)m->want.crop.w * m->want.crop.h / ((double)h->w * h->h);
     const double bytes = (double)im->n * (im->form == DESK_DCT || h->dct ? 1.0 : 1.5);
-    return part * bytes < (double)l->device.pitch;
+    return share * bytes < (double)l->device.pitch;
 }
 
-static size_t aligned(size_t n)
-{
-    return (n + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN;
-}
-
-static bool make_part(struct stk_loader *l, struct worker *w, const struct making *m, struct dct_part *part)
+static bool make_region(struct stk_loader *l, struct worker *w, const struct making *m, struct dct_region *region)
 {
     const struct desk_image *im = &m->image;
     struct want want = m->want;
     want.ranges = im->form == DESK_FILE && w->desk.ranges.n > 0 ? &w->desk.ranges : NULL;
     if (im->form == DESK_FILE)
         loader_checkpoints_lend(l, w, m);
-    return decode_part(w->desk.decoder, im->bytes, im->n, &im->head, &want, im->form == DESK_DCT, part);
+    return decode_region(w->desk.decoder, im->bytes, im->n, &im->head, &want, im->form == DESK_DCT, region);
 }
 
 static struct parcel_pass pass_of(const struct plan_pass *p)
@@ -129,23 +124,23 @@ static struct parcel_pass pass_of(const struct plan_pass *p)
     return (struct parcel_pass){.first = p->first, .weights = p->weights, .taps = p->taps};
 }
 
-static struct parcel describe(const struct job *j, const struct plan_passes *passes, const struct dct_part *part)
+static struct parcel describe(const struct job *j, const struct plan_passes *passes, const struct dct_region *region)
 {
     const struct rect *crop = &j->want.crop;
     return (struct parcel){
-        .kind = part->coded ? PARCEL_CODED : PARCEL_COEFFICIENTS,
-        .every = part->every,
+        .kind = region->coded ? PARCEL_CODED : PARCEL_COEFFICIENTS,
+        .every = region->every,
         .out_w = j->w,
         .out_h = j->h,
-        .components = part->components,
-        .halves_columns = part->halves_columns,
-        .halves_rows = part->halves_rows,
-        .across = part->across,
-        .down = part->down,
-        .left = part->x * (part->halves_columns ? 16 : 8),
-        .top = part->y * (part->halves_rows ? 16 : 8),
-        .w = part->w,
-        .h = part->h,
+        .components = region->components,
+        .halves_columns = region->halves_columns,
+        .halves_rows = region->halves_rows,
+        .across = region->across,
+        .down = region->down,
+        .left = region->x * (region->halves_columns ? 16 : 8),
+        .top = region->y * (region->halves_rows ? 16 : 8),
+        .w = region->w,
+        .h = region->h,
         .crop_x = crop->x,
         .crop_y = crop->y,
         .crop_w = crop->w,
@@ -166,17 +161,17 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     struct plan_passes passes;
     if (!is_wanted(l, m, row) || !plan_passes(j, body, room, &passes))
         return false;
-    const size_t at = aligned(passes.used);
-    struct dct_part part = {.to = body + at, .room = room > at ? room - at : 0, .codes = is_among(l, row, SHARES)};
-    if (!make_part(l, w, m, &part))
+    const size_t at = parcel_aligned(passes.used);
+    struct dct_region region = {.to = body + at, .room = room > at ? room - at : 0, .codes = is_among(l, row, SHARES)};
+    if (!make_region(l, w, m, &region))
         return false;
-    struct parcel p = describe(j, &passes, &part);
-    p.part = (uint32_t)at;
+    struct parcel p = describe(j, &passes, &region);
+    p.region = (uint32_t)at;
     if (cuda_parcel_scratch(&p) > l->device.send.parcels.scratch_bytes)
         return false;
     *parcel_of(l, w->to, row) = p;
     atomic_fetch_add_explicit(&l->device.finished, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&l->device.decoded, part.coded, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->device.decoded, region.coded, memory_order_relaxed);
     return true;
 }
 

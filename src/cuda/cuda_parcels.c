@@ -80,14 +80,9 @@ void cuda_parcels_done(struct cuda_parcels *p)
 
 /* ------------------------------------------------------------------ scratch memory */
 
-static size_t aligned(size_t n)
-{
-    return (n + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN;
-}
-
 static size_t larger(size_t a, size_t b)
 {
-    return aligned(a > b ? a : b);
+    return parcel_aligned(a > b ? a : b);
 }
 
 /* Coefficients, then pixels in the same place. */
@@ -96,15 +91,11 @@ static size_t coefficient_bytes(const struct parcel *p)
     return larger((size_t)parcel_first(p, p->components) * 128, (size_t)p->crop_w * (size_t)p->crop_h * 3);
 }
 
-/* Samples, then what is between the passes. */
-static size_t sample_bytes(const struct parcel *p)
-{
-    return larger((size_t)parcel_first(p, p->components) * 64, (size_t)parcel_between_pixels(p) * 3);
-}
-
 size_t cuda_parcel_scratch(const struct parcel *p)
 {
-    return PARCEL_ALIGN + coefficient_bytes(p) + sample_bytes(p);
+    /* Samples, then what is between the passes in the same place. */
+    const size_t samples = larger((size_t)parcel_first(p, p->components) * 64, (size_t)parcel_between_pixels(p) * 3);
+    return PARCEL_ALIGN + coefficient_bytes(p) + samples;
 }
 
 static struct parcel *parcel_of(const struct cuda_rows *r, uint32_t row)

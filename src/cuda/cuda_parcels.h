@@ -29,6 +29,11 @@ struct cuda_rows {
     uint32_t rows, pixels;
 };
 
+static inline size_t parcel_aligned(size_t n)
+{
+    return (n + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN;
+}
+
 /* Bytes of scratch memory that a parcel takes. */
 size_t cuda_parcel_scratch(const struct parcel *p);
 

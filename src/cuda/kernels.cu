@@ -183,10 +183,10 @@ extern "C" __global__ void parcels_huffman(const uint8_t *raw, uint8_t *made, ui
     if (h.kind != PARCEL_CODED || blockIdx.x * blockDim.x >= parcel_segments(&h))
         return;
     for (u32 i = threadIdx.x; i < 2 * h.components * PARCEL_LOOKS; i += blockDim.x)
-        look[i] = parcel_look(&h, body + h.part, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
+        look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
     __syncthreads();
     EACH(parcel_segments(&h))
-        if (!parcel_huffman(&h, body + h.part, look, (int16_t *)(void *)(scratch + h.coefficients), i))
+        if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
             *(volatile uint32_t *)(void *)scratch = (uint32_t)row + 1;
 }
 #else
@@ -202,18 +202,18 @@ static void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch,
         if (h.kind != PARCEL_CODED)
             continue;
         for (uint32_t i = 0; i < 2 * (uint32_t)h.components * PARCEL_LOOKS; i++)
-            look[i] = parcel_look(&h, body + h.part, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
+            look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
         EACH(parcel_segments(&h))
-            if (!parcel_huffman(&h, body + h.part, look, (int16_t *)(void *)(scratch + h.coefficients), i))
+            if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
                 *(uint32_t *)(void *)scratch = (uint32_t)row + 1;
     }
 }
 #endif
 
 PARCELS(parcels_unpack, false, h.kind == PARCEL_COEFFICIENTS ? parcel_chunks(&h) : 0, 
-        parcel_unpack(&h, m.body + h.part, (int16_t *)(void *)m.rgb, i))
+        parcel_unpack(&h, m.body + h.region, (int16_t *)(void *)m.rgb, i))
 PARCELS(parcels_idct, false, parcel_first(&h, h.components),
-        parcel_idct(&h, m.body + h.part, (const int16_t *)(const void *)m.rgb, m.samples, i))
+        parcel_idct(&h, m.body + h.region, (const int16_t *)(const void *)m.rgb, m.samples, i))
 PARCELS(parcels_colour, false, (uint32_t)(h.crop_w * h.crop_h), parcel_colour(&h, m.samples, m.rgb, i))
 PARCELS(parcels_between, false, parcel_between_pixels(&h), parcel_between(&h, m.body, m.rgb, m.samples, i))
 PARCELS(parcels_finish, true, pixels, parcel_finish(&h, m.body, m.rgb, m.samples, m.to, i))

@@ -3,7 +3,7 @@
  * parcel.h -- a row of a batch that the device finishes, as it crosses the bus.
  *
  * In a batch whose images the device may finish, each row has the same room: a body, and after it a struct parcel. The
- * body has the finished pixels, or what the device makes them from: coefficients (decode/dct_part.h) or codes
+ * body has the finished pixels, or what the device makes them from: coefficients (decode/dct_region.h) or codes
  * (decode/jpeg_segments.h), and the tables of the resize (transform/plan.h). Offsets are from the start of the body.
  * Both the host and nvcc read this file.
  */
@@ -37,8 +37,8 @@ struct parcel {
     int32_t crop_x, crop_y, crop_w, crop_h; /* in the whole image */
     int32_t flip_x, flip_y, across_first;   /* flip_x: if no pass across does it */
     struct parcel_pass x, y;
-    uint32_t part; /* where the coefficients are, or the codes */
-    int32_t every; /* MCUs in a segment of codes */
+    uint32_t region; /* where the coefficients are, or the codes */
+    int32_t every;   /* MCUs in a segment of codes */
     /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch.
      * Coefficients are overwritten by pixels, and samples by what is between the two passes. */
     uint64_t coefficients, samples;

@@ -3,7 +3,7 @@
  * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes those of one segment.
  *
  * As parcel_work.h, this is compiled for the device and, for tests, for the CPU. decode/jpeg_segments.h describes the
- * part; the C of decode/jpeg_entropy.c defines the result.
+ * region; the C of decode/jpeg_entropy.c defines the result.
  */
 #ifndef PARCEL_HUFFMAN_H
 #define PARCEL_HUFFMAN_H
@@ -38,10 +38,10 @@ ON_DEVICE uint32_t parcel_find(const uint8_t *codes, uint32_t bits, int longest)
     return 0;
 }
 
-/* What the next PARCEL_LOOK bits are, for table t of a part: DC and AC of each component. */
-ON_DEVICE uint16_t parcel_look(const struct parcel *p, const uint8_t *part, uint32_t t, uint32_t bits)
+/* What the next PARCEL_LOOK bits are, for table t of a region: DC and AC of each component. */
+ON_DEVICE uint16_t parcel_look(const struct parcel *p, const uint8_t *region, uint32_t t, uint32_t bits)
 {
-    return (uint16_t)parcel_find(part + 128 * p->components + PARCEL_CODES * t, bits << (16 - PARCEL_LOOK),
+    return (uint16_t)parcel_find(region + 128 * p->components + PARCEL_CODES * t, bits << (16 - PARCEL_LOOK),
                                  PARCEL_LOOK);
 }
 
@@ -124,13 +124,13 @@ ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const uint8_t *codes, co
 }
 
 /* Where the next bit is, as decode/jpeg_entropy.c counts: FF 00 is two bytes. */
-ON_DEVICE uint32_t parcel_at(const struct parcel_bits *r, const uint8_t *part)
+ON_DEVICE uint32_t parcel_at(const struct parcel_bits *r, const uint8_t *region)
 {
     const uint8_t *p = r->p;
     const int32_t left = r->n - r->made_up;
     for (int32_t i = left; i > 0; i -= 8)
         p -= p[-1] == 0 && p[-2] == 0xff ? 2 : 1;
-    return (uint32_t)(p - part) * 8 + ((uint32_t)-left & 7);
+    return (uint32_t)(p - region) * 8 + ((uint32_t)-left & 7);
 }
 
 ON_DEVICE uint32_t parcel_segments_x(const struct parcel *p)
@@ -165,19 +165,19 @@ ON_DEVICE int parcel_mcu(const struct parcel *p, struct parcel_bits *r, const ui
 }
 
 /* look: PARCEL_LOOKS entries for each table. Returns 0 if the segment does not end where the next one starts. */
-ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *part, const uint16_t *look, int16_t *coef,
+ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, const uint16_t *look, int16_t *coef,
                              uint32_t i)
 {
     const uint32_t across = parcel_segments_x(p), y = i / across, x = i % across;
-    const uint8_t *codes = part + 128 * p->components;
+    const uint8_t *codes = region + 128 * p->components;
     const struct parcel_segment *s =
         (const struct parcel_segment *)(const void *)(codes + 2 * PARCEL_CODES * p->components) + y * (across + 1) + x;
     const struct parcel_segment from = s[0], to = s[1];
     struct parcel_bits r;
     r.bits = 0;
     r.n = r.made_up = 0;
-    r.p = part + from.bit / 8;
-    r.end = part + from.stop;
+    r.p = region + from.bit / 8;
+    r.end = region + from.stop;
     parcel_refill(&r);
     parcel_drop(&r, from.bit % 8);
     int16_t dc[3] = {from.dc[0], from.dc[1], from.dc[2]};
@@ -185,7 +185,7 @@ ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *part, const 
     for (int32_t m = first; m < first + n; m++)
         if (!parcel_mcu(p, &r, codes, look, dc, coef, m, (int32_t)y))
             return 0;
-    return r.n >= r.made_up && parcel_at(&r, part) == to.bit && dc[0] == to.dc[0] &&
+    return r.n >= r.made_up && parcel_at(&r, region) == to.bit && dc[0] == to.dc[0] &&
            (p->components == 1 || (dc[1] == to.dc[1] && dc[2] == to.dc[2]));
 }
 

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/sample.h"
 #include "base/size.h"
-#include "decode/dct_part.h"
+#include "decode/dct_region.h"
 
 /* A bit of head.odd above the public STK_ODD_*: the codec's library holds the whole image while it decodes. */
 enum { CODEC_HELD = 1 << 24 };
@@ -33,7 +33,7 @@ struct image_job {
     bool checkpoints_wanted;
     const struct ranges *ranges; /* as in struct want: read nothing else of the file */
     struct arena *arena;
-    struct dct_part *part; /* gets coefficients instead of pixels; NULL: pixels are wanted */
+    struct dct_region *region; /* gets coefficients instead of pixels; NULL: pixels are wanted */
 };
 
 struct codec {
@@ -53,8 +53,8 @@ struct codec {
     int (*from_dct)(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e);
     int (*dct_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
     int (*dct_pixels)(void *state, const struct image_job *job, struct image *out, stk_error *e);
-    /* Fills job->part, from a file or from a DCT image. Returns false if that is not possible. May be NULL. */
-    bool (*part)(void *state, const struct image_job *job, bool dct);
+    /* Fills job->region, from a file or from a DCT image. Returns false if that is not possible. May be NULL. */
+    bool (*region)(void *state, const struct image_job *job, bool dct);
     /* Appends the same image in one scan with the same coefficients, and verifies them; returns false if that is not
      * possible. May be NULL. */
     bool (*rewrite)(void *state, const struct image_job *job, struct buf *out);

@@ -339,7 +339,7 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
 
 /* ------------------------------------------------------------------ parts */
 
-static void part_describe(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *n)
+static void region_describe(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *n)
 {
     p->used = 0;
     p->coded = false;
@@ -355,12 +355,12 @@ static void part_describe(struct dct_part *p, const struct jpeg_frame *f, const 
     p->down = n->y1 - n->y0;
 }
 
-bool dct_part_write(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                    const struct jpeg_giver *from, dct_encode_fn *encode)
+bool dct_region_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                      const struct jpeg_giver *from, dct_encode_fn *encode)
 {
     struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
     struct writer *w = writer_new(&out, f, encode);
-    part_describe(p, f, need);
+    region_describe(p, f, need);
     if (w && write_tables(w) && write_chunks(w, from, need))
         p->used = out.len;
     free(w);
@@ -388,14 +388,14 @@ static bool copy_chunks(const struct dct_image *image, const struct jpeg_need *n
     return buf_add(out, image->bytes + begin, at - begin) == 0;
 }
 
-bool dct_part_copy(struct dct_part *p, const struct dct_image *image, const struct jpeg_need *need)
+bool dct_region_copy(struct dct_region *p, const struct dct_image *image, const struct jpeg_need *need)
 {
     const struct jpeg_frame *f = &image->frame;
     struct jpeg_need whole = *need; /* chunks */
     whole.x0 = need->x0 / DCT_CHUNK * DCT_CHUNK;
     whole.x1 = (need->x1 + DCT_CHUNK - 1) / DCT_CHUNK * DCT_CHUNK;
     whole.x1 = whole.x1 < f->mcus_x ? whole.x1 : f->mcus_x;
-    part_describe(p, f, &whole);
+    region_describe(p, f, &whole);
     struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
     const size_t index = (chunks_in(&whole) + 1) * 4;
     if (buf_add(&out, image->bytes + HEAD, (size_t)f->n_components * TABLE) || buf_reserve(&out, out.len + index))

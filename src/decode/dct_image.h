@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "decode/dct_block.h"
-#include "decode/dct_part.h"
+#include "decode/dct_region.h"
 #include "decode/jpeg_strip.h"
 
 enum {
@@ -59,9 +59,9 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
 
 /* The coefficients of some MCUs: from any source of coefficients, or copied, up to the ends of chunks. Returns false if
  * they do not fit (p->used is 0), the giver fails, or the DCT image is damaged. */
-bool dct_part_write(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                    const struct jpeg_giver *from, dct_encode_fn *encode);
-bool dct_part_copy(struct dct_part *p, const struct dct_image *image, const struct jpeg_need *need);
+bool dct_region_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                      const struct jpeg_giver *from, dct_encode_fn *encode);
+bool dct_region_copy(struct dct_region *p, const struct dct_image *image, const struct jpeg_need *need);
 
 /*
  * A DCT image as a file of its own (.dct): magic, a checksum of the rest, the DCT image. The checksum is verified every

@@ -459,8 +459,8 @@ int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const str
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 
-bool decode_part(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
-                 bool dct, struct dct_part *out)
+bool decode_region(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                   bool dct, struct dct_region *out)
 {
     const struct codec *c = dct_codec();
     const bool file = h->dct && !dct;
@@ -470,12 +470,12 @@ bool decode_part(struct decoder *d, const uint8_t *bytes, size_t n, const struct
         return false;
     }
     struct image_job job = job_of(file ? bytes + DCT_FILE_HEAD : bytes, file ? n - DCT_FILE_HEAD : n, h, w, NULL);
-    job.part = out;
+    job.region = out;
     if (dct || file)
         decoder_drop_checkpoints(d);
     else
         take_checkpoints(d, &job);
-    return c->part(d->states[STK_JPEG], &job, dct || file);
+    return c->region(d->states[STK_JPEG], &job, dct || file);
 }
 
 /* ------------------------------------------------------------------ encoding */

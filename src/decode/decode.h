@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/sample.h"
-#include "decode/dct_part.h"
+#include "decode/dct_region.h"
 
 struct decode_limits {
     int64_t max_pixels; /* 0: no limit */
@@ -58,8 +58,8 @@ int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const str
 /* The coefficients that a crop takes, of a JPEG or (dct) of a DCT image. Returns false if they do not fit, or if
  * decode_pixels must make the pixels: another format, several scans, damaged, not upright, unusual. Uses checkpoints
  * and makes new ones as decode_pixels does. Takes no arena. */
-bool decode_part(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
-                 bool dct, struct dct_part *out);
+bool decode_region(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                   bool dct, struct dct_region *out);
 
 /* The same as a file of its own, with a checksum, which decode_head and decode_pixels accept as an image. */
 bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);

@@ -110,7 +110,7 @@ static int dct_pixels(void *state, const struct image_job *job, struct image *ou
     return STK_OK;
 }
 
-static bool jpeg_part(void *state, const struct image_job *job, bool dct)
+static bool jpeg_region(void *state, const struct image_job *job, bool dct)
 {
     struct state *s = state;
     struct dct_image d;
@@ -118,7 +118,7 @@ static bool jpeg_part(void *state, const struct image_job *job, bool dct)
     s->checkpoints.len = 0;
     if (dct)
         return dct_image_open(&d, job->bytes, job->n) && d.frame.w == job->head->w && d.frame.h == job->head->h &&
-               jpeg_baseline_dct_part(&d, job);
+               jpeg_baseline_dct_region(&d, job);
     s->own = job->head->bits == 8 && !is_lossless(job->head) && jpeg_baseline_pixels(s->baseline, job, NULL);
     return s->own;
 }
@@ -227,7 +227,7 @@ const struct codec codec_jpeg = {
     .from_dct = jpeg_turbo_from_dct,
     .dct_head = dct_head,
     .dct_pixels = dct_pixels,
-    .part = jpeg_part,
+    .region = jpeg_region,
     .rewrite = jpeg_rewrite,
     .checkpoints = new_checkpoints,
     .checkpoint_head = jpeg_checkpoints_head,

@@ -91,13 +91,13 @@ static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_
 static bool make(const struct jpeg_baseline *b, const struct jpeg_frame *f, const struct jpeg_need *need,
                  const struct jpeg_giver *from, const struct image_job *job, struct image *out)
 {
-    return job->part ? dct_part_write(job->part, f, need, from, b->kernels.dct_encode)
-                     : jpeg_strip_run(f, &job->crop, &b->kernels, from, job->arena, out);
+    return job->region ? dct_region_write(job->region, f, need, from, b->kernels.dct_encode)
+                       : jpeg_strip_run(f, &job->crop, &b->kernels, from, job->arena, out);
 }
 
 static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job, struct image *out)
 {
-    const size_t used = job->part ? 0 : job->arena->used;
+    const size_t used = job->region ? 0 : job->arena->used;
     struct jpeg_frame small = *f;
     if (job->shrink > 1)
         jpeg_frame_shrink(&small, job->shrink);
@@ -109,7 +109,7 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->checkpoints_wanted ? &b->checkpoints : NULL) &&
         make(b, &small, &need, &from, job, out) && jpeg_walk_finish(&w, need.end, job->whole))
         return true;
-    if (!job->part)
+    if (!job->region)
         job->arena->used = used;
     return false;
 }
@@ -119,10 +119,10 @@ static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, cons
 {
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
     struct jpeg_walk w;
-    return job->part && job->part->codes &&
+    return job->region && job->region->codes &&
            (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
            jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
-           jpeg_segments_write(job->part, f, &need, &b->checkpoints, job->bytes, job->n);
+           jpeg_segments_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
 }
 
 /* The file's own orientation; 0: unknown, because it was to be ignored. */
@@ -141,7 +141,7 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
     if (copy_codes(b, f, job))
         return true;
     bool ok = decode(b, f, job, out);
-    if (!ok && known > 0 && !job->ranges && !job->part) {
+    if (!ok && known > 0 && !job->ranges && !job->region) {
         jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
@@ -189,10 +189,10 @@ bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, 
     return false;
 }
 
-bool jpeg_baseline_dct_part(const struct dct_image *p, const struct image_job *job)
+bool jpeg_baseline_dct_region(const struct dct_image *p, const struct image_job *job)
 {
     const struct jpeg_need need = jpeg_frame_need(&p->frame, &job->crop, false);
-    return dct_part_copy(job->part, p, &need);
+    return dct_region_copy(job->region, p, &need);
 }
 
 bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct image_job *job,

@@ -20,7 +20,7 @@ void jpeg_baseline_free(struct jpeg_baseline *b);     /* accepts NULL */
 
 /* Bytes of arena for a crop; SIZE_MAX on overflow. */
 size_t jpeg_baseline_scratch(const struct rect *crop);
-/* Returns false, with the arena unchanged, if it declines. What it decodes has no warnings. With job->part, it makes
+/* Returns false, with the arena unchanged, if it declines. What it decodes has no warnings. With job->region, it makes
  * coefficients and leaves `out` alone. */
 bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, struct image *out);
 /* The checkpoints of the last image, if it was decoded here, the job wanted them and there are new ones; else NULL.
@@ -32,8 +32,8 @@ bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, 
 /* The same with coefficients from elsewhere. */
 bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
                             const struct jpeg_giver *from, struct buf *out);
-/* Fills job->part from a DCT image. */
-bool jpeg_baseline_dct_part(const struct dct_image *p, const struct image_job *job);
+/* Fills job->region from a DCT image. */
+bool jpeg_baseline_dct_region(const struct dct_image *p, const struct image_job *job);
 /* Decodes a crop of a DCT image. Returns false if it is damaged, or the arena too small. */
 bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct image_job *job,
                             struct image *out);

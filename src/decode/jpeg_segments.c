@@ -44,7 +44,7 @@ static bool add_row(struct buf *out, const struct jpeg_checkpoints *c, int32_t f
     return true;
 }
 
-static void describe(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+static void describe(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
                      const struct jpeg_checkpoints *c)
 {
     const int32_t first = need->x0 / c->every * c->every, end = ((need->x1 - 1) / c->every + 1) * c->every;
@@ -61,7 +61,7 @@ static void describe(struct dct_part *p, const struct jpeg_frame *f, const struc
     p->every = c->every;
 }
 
-bool jpeg_segments_write(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+bool jpeg_segments_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
                          const struct jpeg_checkpoints *c, const uint8_t *file, size_t n)
 {
     struct buf out = {.data = p->to, .cap = p->room, .max = p->room};

@@ -2,7 +2,7 @@
 /*
  * jpeg_segments.h -- the coded bytes of a crop, for a device that decodes Huffman codes from checkpoints.
  *
- * A part (dct_part.h) with `coded` set has, instead of an index and chunks:
+ * A region (dct_region.h) with `coded` set has, instead of an index and chunks:
  *
  *     codes       for each component the tables of DC and AC as in a file, JPEG_SEGMENT_CODES bytes each
  *     segments    for each row of MCUs, where each group of `every` MCUs starts, and where the last one ends
@@ -14,13 +14,13 @@
 #ifndef JPEG_SEGMENTS_H
 #define JPEG_SEGMENTS_H
 
-#include "decode/dct_part.h"
+#include "decode/dct_region.h"
 #include "decode/jpeg_checkpoints.h"
 
 enum { JPEG_SEGMENT_CODES = 272 }; /* 16 counts and at most 256 symbols */
 
 struct jpeg_segment {
-    uint32_t bit;  /* from the start of the part */
+    uint32_t bit;  /* from the start of the region */
     uint32_t stop; /* where the bytes of its row end */
     int16_t dc[JPEG_COMPONENTS];
     uint16_t unused;
@@ -28,7 +28,7 @@ struct jpeg_segment {
 
 /* Returns false if the checkpoints do not reach far enough, the file has restart markers, or it does not fit
  * (p->used is 0). The tables must be good. */
-bool jpeg_segments_write(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+bool jpeg_segments_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
                          const struct jpeg_checkpoints *c, const uint8_t *file, size_t n);
 
 #endif

@@ -109,13 +109,6 @@ static bool next_piece(void *user, const uint8_t **p, size_t *n)
     return !s->walk.odd;
 }
 
-static void expand(const struct path *s, const uint8_t *row, int32_t y)
-{
-    const struct rect *crop = &s->job->crop;
-    if (y >= crop->y && y < crop->y + crop->h)
-        png_rows_expand(s->how, row, crop, s->px + (size_t)(y - crop->y) * (size_t)crop->w * 3);
-}
-
 static bool filters_known(const struct path *s, const uint8_t *row, int n)
 {
     for (int i = 0; i < n; i++, row += s->row + 1)
@@ -127,6 +120,7 @@ static bool filters_known(const struct path *s, const uint8_t *row, int n)
 /* Unfilters and expands complete rows, eight at a time, and finally the rest. Returns false if a filter is unknown. */
 static bool take_rows(struct path *s)
 {
+    const struct rect *crop = &s->job->crop;
     for (;;) {
         const size_t there = (s->at - s->next_row) / (s->row + 1);
         const int32_t left = s->rows - s->y;
@@ -138,8 +132,9 @@ static bool take_rows(struct path *s)
         if (!filters_known(s, from, n))
             return false;
         s->f->kernels.unfilter[s->step](to, s->stride, from, s->row, n);
-        for (int i = 0; i < n; i++, to += s->stride)
-            expand(s, to, s->y + i);
+        for (int32_t y = s->y - crop->y; y < s->y - crop->y + n; y++, to += s->stride)
+            if (y >= 0 && y < crop->h)
+                png_rows_expand(s->how, to, crop, s->px + (size_t)y * (size_t)crop->w * 3);
         memcpy(s->above, to - s->stride, s->row);
         s->y += n;
         s->next_row += (size_t)n * (s->row + 1);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_part.h -- the coefficients of the MCUs that a crop takes, in a few bytes, for a device that does the rest.
+ * dct_region.h -- the coefficients of the MCUs that a crop takes, in a few bytes, for a device that does the rest.
  *
  *     tables    64 quantisers of 2 bytes for each component, in natural order
- *     index     offset of each chunk from the start of the part (4 bytes), and the end of the last one
+ *     index     offset of each chunk from the start of the region (4 bytes), and the end of the last one
  *     chunks    as in a DCT image (dct_image.c): DCT_CHUNK MCUs each, row by row; the last of a row has what is left
  */
-#ifndef DCT_PART_H
-#define DCT_PART_H
+#ifndef DCT_REGION_H
+#define DCT_REGION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct dct_part {
+struct dct_region {
     /* Set by the caller: where it goes. */
     uint8_t *to;
     size_t room;
