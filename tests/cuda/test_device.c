@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "cuda/cuda_driver.h"
-#include "stoker.h"
-#include "test.h"
+#include "support/open_loader.h"
 
 enum { SAMPLES = 60, HIGH = 13, WIDE = 10, BATCH = 8 };
 
@@ -97,50 +96,19 @@ static stk_options some_options(void)
                          .ops = "RandomCrop((11, 8)) | RandomHorizontalFlip"};
 }
 
-static stk_loader *open_loader(const stk_options *o)
-{
-    stk_loader *l = NULL;
-    stk_error e;
-    if (stk_open(&l, o, &e) != STK_OK) {
-        printf("cannot open: %s\n", e.text);
-        exit(1);
-    }
-    return l;
-}
-
-static size_t bytes_of(const stk_array *a)
-{
-    static const size_t sizes[] = {4, 4, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
-    size_t n = sizes[a->dtype];
-    for (int i = 0; i < a->ndim; i++)
-        n *= (size_t)a->shape[i];
-    return n;
-}
-
-/* A field in host memory; free() it. */
-static uint8_t *read_field(const stk_batch *b, const stk_array *a)
-{
-    const size_t n = bytes_of(a);
-    uint8_t *to = malloc(n + 1);
-    stk_error e = {0};
-    stk_memory *m = stk_batch_retain_field(b, a->name);
-    CHECK_EQ(stk_memory_read(m, to, n, &e), STK_OK);
-    stk_memory_release(m);
-    return to;
-}
-
 static bool same_fields(const stk_batch *a, const stk_batch *b)
 {
     bool same = stk_samples(a) == stk_samples(b);
     for (int i = 0; stk_field_at(a, i) && same; i++) {
         const stk_array *x = stk_field_at(a, i), *y = stk_field(b, x->name);
-        same = y && x->dtype == y->dtype && x->ndim == y->ndim && x->kind == y->kind && bytes_of(x) == bytes_of(y);
+        same =
+            y && x->dtype == y->dtype && x->ndim == y->ndim && x->kind == y->kind && field_bytes(x) == field_bytes(y);
         for (int d = 0; d < x->ndim && same; d++)
             same = x->shape[d] == y->shape[d];
         if (!same)
             break;
         uint8_t *here = read_field(a, x), *there = read_field(b, y);
-        same = memcmp(here, there, bytes_of(x)) == 0;
+        same = memcmp(here, there, field_bytes(x)) == 0;
         free(here);
         free(there);
     }
@@ -352,7 +320,7 @@ static void released_batches_are_not_overwritten(void)
             CHECK_EQ(rc, STK_OK);
             CHECK_EQ(stk_batch_use(b, stream, NULL), STK_OK);
             const stk_array *x = stk_field(b, "image");
-            CHECK_EQ(cu.copy_out(late[n], (uint64_t)(uintptr_t)x->data, bytes_of(x), stream), 0);
+            CHECK_EQ(cu.copy_out(late[n], (uint64_t)(uintptr_t)x->data, field_bytes(x), stream), 0);
             stk_release(b);
         }
         CHECK_EQ(cu.stream_synchronize(stream), 0);
@@ -363,8 +331,8 @@ static void released_batches_are_not_overwritten(void)
                 rc = stk_next(host, &b, NULL);
             CHECK_EQ(rc, STK_OK);
             const stk_array *x = stk_field(b, "image");
-            memcpy(now, x->data, bytes_of(x));
-            CHECK(memcmp(late[i], now, bytes_of(x)) == 0);
+            memcpy(now, x->data, field_bytes(x));
+            CHECK(memcmp(late[i], now, field_bytes(x)) == 0);
             stk_release(b);
         }
     }

@@ -12,8 +12,7 @@
 
 #include "cuda/parcel_work.h"
 #include "decode/jpeg_kernel.h"
-#include "stoker.h"
-#include "test.h"
+#include "support/open_loader.h"
 
 enum { SAMPLES = 48, BATCH = 7, SIDE = 400 };
 
@@ -95,37 +94,12 @@ static stk_options some_options(const char *ops)
                          .memory = 512 << 20};
 }
 
-static stk_loader *open_loader(const stk_options *o)
-{
-    stk_loader *l = NULL;
-    stk_error e;
-    if (stk_open(&l, o, &e) != STK_OK) {
-        printf("cannot open: %s\n", e.text);
-        exit(1);
-    }
-    return l;
-}
-
-/* A field in host memory; free() it. */
-static uint8_t *read_field(const stk_batch *b, const char *name, size_t *n)
-{
-    static const size_t sizes[] = {4, 4, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
-    const stk_array *a = stk_field(b, name);
-    *n = sizes[a->dtype];
-    for (int i = 0; i < a->ndim; i++)
-        *n *= (size_t)a->shape[i];
-    uint8_t *to = malloc(*n + 1);
-    stk_memory *m = stk_batch_retain_field(b, name);
-    CHECK_EQ(stk_memory_read(m, to, *n, NULL), STK_OK);
-    stk_memory_release(m);
-    return to;
-}
-
 static bool same_field(const stk_batch *a, const stk_batch *b, const char *name)
 {
-    size_t n, other;
-    uint8_t *x = read_field(a, name, &n), *y = read_field(b, name, &other);
-    const bool same = n == other && memcmp(x, y, n) == 0;
+    const stk_array *here = stk_field(a, name), *there = stk_field(b, name);
+    uint8_t *x = read_field(a, here), *y = read_field(b, there);
+    const size_t n = field_bytes(here);
+    const bool same = n == field_bytes(there) && memcmp(x, y, n) == 0;
     free(x);
     free(y);
     return same;

@@ -8,8 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "stoker.h"
-#include "test.h"
+#include "support/open_loader.h"
 
 enum { MANY = 100, SIDE = 8 };
 
@@ -65,17 +64,6 @@ static inline stk_options base_options(void)
 {
     return (stk_options){
         .read_hooks = &hooks, .ops = "CenterCrop(4)", .dtype = STK_UINT8, .batch_size = 8, .threads = 3};
-}
-
-static inline stk_loader *open_loader(const stk_options *o)
-{
-    stk_loader *l = NULL;
-    stk_error e;
-    if (stk_open(&l, o, &e) != STK_OK) {
-        printf("cannot open: %s\n", e.text);
-        CHECK(0);
-    }
-    return l;
 }
 
 static inline int64_t value_at(const stk_batch *b, const char *name, int64_t row)

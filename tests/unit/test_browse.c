@@ -42,8 +42,11 @@ static void one_source(void)
     CHECK(stk_source_fingerprint(s) != 0);
     char text[4096];
     stk_overview v;
+    memset(&v, 0xff, sizeof v); /* every member is set */
     stk_source_overview(s, &v);
-    CHECK(v.bytes > 0 && v.index_bytes > 0);
+    CHECK(v.bytes > 0 && v.index_bytes > 0 && v.index_s >= 0);
+    CHECK(v.ignored_loops == 0 && v.unreadable == 0 && v.empty_classes == 0 && v.missing == 0 && v.beside == 0);
+    CHECK(v.index_cached == 0 && !v.columns && !v.left_out);
     CHECK_EQ(v.ignored_hidden, 1);
     CHECK_EQ(v.ignored_other, 1);
     CHECK_EQ(stk_source_key(s, 0, text, sizeof text), 9);

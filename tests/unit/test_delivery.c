@@ -6,8 +6,7 @@
  */
 #include <stdatomic.h>
 
-#include "stoker.h"
-#include "test.h"
+#include "support/open_loader.h"
 
 enum { MANY = 40 };
 
@@ -43,17 +42,6 @@ static const stk_fill_hooks hooks = {.count = count, .fill = fill, .fields = fie
 static stk_options base_options(void)
 {
     return (stk_options){.fill_hooks = &hooks, .batch_size = 4, .threads = 2, .on_error = STK_SKIP, .max_bad = 1};
-}
-
-static stk_loader *open_loader(const stk_options *o)
-{
-    stk_loader *l = NULL;
-    stk_error e;
-    if (stk_open(&l, o, &e) != STK_OK) {
-        printf("cannot open: %s\n", e.text);
-        exit(1);
-    }
-    return l;
 }
 
 static int64_t label_at(const stk_batch *b, int64_t row)

@@ -6,21 +6,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "stoker.h"
-#include "test.h"
+#include "support/open_loader.h"
 
 enum { MANY = 40, WIDE = 31, HIGH = 23 };
-
-static stk_loader *open_loader(const stk_options *o)
-{
-    stk_loader *l = NULL;
-    stk_error e;
-    if (stk_open(&l, o, &e) != STK_OK) {
-        printf("cannot open: %s\n", e.text);
-        exit(1);
-    }
-    return l;
-}
 
 static const int64_t *numbers(const stk_batch *b, const char *name)
 {
