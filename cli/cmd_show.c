@@ -315,13 +315,6 @@ static void print_json(const struct args *a, const stk_loader *l, const struct s
     json_close(&j, '}');
 }
 
-static void print_text(const struct args *a, const struct show_view *v, const struct sheet *s, size_t bytes)
-{
-    out_name(stdout, a->output);
-    printf(": %s, %d x %d pixels, %s\n", out_some(v->n, "sample", "samples").s, s->w, s->h,
-           out_bytes((int64_t)bytes).s);
-}
-
 static int show_grid(struct args *a, stk_loader **l, stk_error *e)
 {
     struct show_view v = {0};
@@ -335,10 +328,13 @@ static int show_grid(struct args *a, stk_loader **l, stk_error *e)
         rc = draw_grid(a, *l, &v, &s, e);
     if (rc == STK_OK)
         rc = show_write(a, &s, &bytes, e);
-    if (rc == STK_OK && a->json)
+    if (rc == STK_OK && a->json) {
         print_json(a, *l, &v, &s, bytes);
-    else if (rc == STK_OK)
-        print_text(a, &v, &s, bytes);
+    } else if (rc == STK_OK) {
+        out_name(stdout, a->output);
+        printf(": %s, %d x %d pixels, %s\n", out_some(v.n, "sample", "samples").s, s.w, s.h,
+               out_bytes((int64_t)bytes).s);
+    }
     sheet_done(&s);
     show_release(&v);
     return rc;

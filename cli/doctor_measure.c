@@ -111,13 +111,6 @@ static int resize_in(const char *ops)
     return 0;
 }
 
-/* A random crop of 224 pixels is usually taken from images of 256. */
-static void note_need(struct doctor *d)
-{
-    const int resize = resize_in(d->ops);
-    d->need_side = resize > 0 ? resize : (d->out_side * 8 + 6) / 7;
-}
-
 /* How many samples take about pass_s, judged by the work of the first few. */
 static int64_t sample_size(const struct doctor *d, const stk_stats *s)
 {
@@ -198,7 +191,8 @@ int doctor_begin(struct doctor *d, stk_error *e)
         stk_source_overview(d->source, &all);
         d->bytes = (int64_t)((double)all.bytes / (double)d->count * (double)d->n);
     }
-    note_need(d);
+    const int resize = resize_in(d->ops); /* a random crop of 224 pixels is usually taken from images of 256 */
+    d->need_side = resize > 0 ? resize : (d->out_side * 8 + 6) / 7;
     d->batch_size = d->n / 4 < 1 ? 1 : d->n / 4 < BATCH ? d->n / 4 : BATCH;
     now->o.subset = d->subset;
     now->o.n_subset = d->n;

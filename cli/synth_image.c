@@ -40,13 +40,6 @@ static void choose_size(struct synth_rng *r, int size, int *w, int *h)
     *h = *h < SMALLEST ? SMALLEST : *h;
 }
 
-static int choose_quality(struct synth_rng *r)
-{
-    if (synth_chance(r, 76))
-        return 96;
-    return 75 + synth_pick(r, 21);
-}
-
 /* ------------------------------------------------------------------ camera */
 
 struct camera {
@@ -188,7 +181,7 @@ void synth_paint(struct synth_painter *p, const struct synth_spec *s, struct syn
     struct synth_canvas *c = &p->canvas;
     choose_size(&r, s->size, &c->w, &c->h);
     *out = (struct synth_image){.width = c->w, .height = c->h, .channels = 3, .pixels = p->pixels};
-    out->quality = choose_quality(&r);
+    out->quality = synth_chance(&r, 76) ? 96 : 75 + synth_pick(&r, 21);
     out->subsample = synth_chance(&r, 12);
     out->progressive = synth_chance(&r, 2);
     const int grey = synth_chance(&r, 1);

@@ -240,6 +240,17 @@ static int take_numbers(PyObject *object, Py_buffer *view)
     return object == Py_None ? 0 : PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS);
 }
 
+/* The rows, or None if the batch is left out. Releases the batch, and leaves the loader. */
+static PyObject *hand_over(struct loader *o, int rc, stk_batch *b, const stk_error *e)
+{
+    PyObject *result = rc == STK_OK      ? tuple_of(o, b)
+                       : rc == STK_AGAIN ? Py_NewRef(Py_None)
+                                         : module_raise(loader_state((PyObject *)o), e);
+    stk_release(b);
+    loader_leave(o);
+    return result;
+}
+
 /* Arguments: (samples, positions, epoch). Samples or positions may be None. */
 static PyObject *get_rows(PyObject *self, PyObject *args)
 {
@@ -260,9 +271,7 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
         PyThreadState *thread = PyEval_SaveThread();
         const int rc = stk_loader_get(l, samples.buf, positions.buf, n, epoch, &b, &e);
         PyEval_RestoreThread(thread);
-        result = rc == STK_OK ? tuple_of(o, b) : module_raise(loader_state(self), &e);
-        stk_release(b);
-        loader_leave(o);
+        result = hand_over(o, rc, b, &e);
     }
     PyBuffer_Release(&samples);
     PyBuffer_Release(&positions);
@@ -289,12 +298,7 @@ static PyObject *make_batch(PyObject *self, PyObject *args)
         const int rc =
             stk_loader_make(l, epoch, first, samples.buf, samples.obj ? samples.len / 8 : n, board.buf, &b, &e);
         PyEval_RestoreThread(thread);
-        if (rc == STK_AGAIN)
-            result = Py_NewRef(Py_None);
-        else
-            result = rc == STK_OK ? tuple_of(o, b) : module_raise(loader_state(self), &e);
-        stk_release(b);
-        loader_leave(o);
+        result = hand_over(o, rc, b, &e);
     }
     PyBuffer_Release(&samples);
     PyBuffer_Release(&board);

@@ -29,11 +29,6 @@ void sheet_done(struct sheet *s)
     s->px = NULL;
 }
 
-static uint8_t *pixel(const struct sheet *s, int x, int y)
-{
-    return s->px + ((size_t)y * (size_t)s->w + (size_t)x) * 3;
-}
-
 static uint8_t toward(uint8_t from, uint8_t to, float cover)
 {
     return (uint8_t)((float)from + ((float)to - (float)from) * cover + 0.5f);
@@ -43,7 +38,7 @@ void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover
 {
     if (x < 0 || y < 0 || x >= s->w || y >= s->h)
         return;
-    uint8_t *p = pixel(s, x, y);
+    uint8_t *p = s->px + ((size_t)y * (size_t)s->w + (size_t)x) * 3;
     p[0] = toward(p[0], c.r, cover);
     p[1] = toward(p[1], c.g, cover);
     p[2] = toward(p[2], c.b, cover);

@@ -115,13 +115,6 @@ static bool is_left_out(const struct stk_loader *l, const struct stk_batch *b, i
     return alone && rows > 0 && !memchr(batch_row(b, l->valid, 0), 1, (size_t)rows);
 }
 
-static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
-{
-    const int rc = error_of(b, e);
-    loader_blame(l->source, b->sample, e);
-    return rc;
-}
-
 int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
     const stk_on_error policy = l->options.on_error;
@@ -146,9 +139,10 @@ int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     }
     int rc = l->rotten ? rotten(l, e) : STK_OK;
     pthread_mutex_unlock(&l->lock);
-    if (rc == STK_OK && fatal)
-        rc = fail(l, fatal, e);
-    else if (rc == STK_OK && done != STK_OK) {
+    if (rc == STK_OK && fatal) {
+        rc = error_of(fatal, e);
+        loader_blame(l->source, fatal->sample, e);
+    } else if (rc == STK_OK && done != STK_OK) {
         rc = done;
         if (e)
             *e = undone;

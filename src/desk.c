@@ -95,19 +95,15 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
     return &d->spare;
 }
 
-/* Bytes of the image; without one, of the record or line that contains the fields. */
-static size_t bytes_of(const struct reading *r)
-{
-    return r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->derived.len;
-}
-
 static int read_now(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
-    d->reading.probe = ahead_probes(d->ahead);
-    const int rc = source_read(s, &d->reading, i, e);
-    d->read = bytes_of(&d->reading);
+    struct reading *const r = &d->reading;
+    r->probe = ahead_probes(d->ahead);
+    const int rc = source_read(s, r, i, e);
+    /* Bytes of the image; without one, of the record or line that contains the fields. */
+    d->read = r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->derived.len;
     if (rc == STK_OK)
-        ahead_note(d->ahead, d->reading.cold, d->reading.file.len);
+        ahead_note(d->ahead, r->cold, r->file.len);
     return rc;
 }
 

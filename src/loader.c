@@ -416,13 +416,6 @@ static void make_or_replace(struct stk_loader *l, struct worker *w, struct ticke
         *batch_row(t->to, l->valid, row) = 0;
 }
 
-static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
-{
-    const struct pick p = next_pick(l, w, t, row);
-    w->desk.serial = t->serial + row - t->row;
-    make_or_replace(l, w, t, row, p);
-}
-
 /* Runs of tiny samples are long enough to be worth a ticket. */
 static int64_t run_for(int64_t rows, uint64_t ns)
 {
@@ -476,8 +469,11 @@ void loader_work(void *user, int i)
         loader_start_ahead(l);
         w->picked = t.row;
         /* When the ring drops its batches, the rest of the run is not made. */
-        for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)
-            do_row(l, w, &t, row);
+        for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++) {
+            const struct pick p = next_pick(l, w, &t, row);
+            w->desk.serial = t.serial + row - t.row;
+            make_or_replace(l, w, &t, row, p);
+        }
         const uint64_t began = clock;
         clock = now_ns();
         w->run = run_for(t.rows, clock - began);

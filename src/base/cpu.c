@@ -192,12 +192,6 @@ static void look_total(struct machine *m, const char *root)
         m->memory_available = m->memory_total;
 }
 
-static int count_affinity(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 #if defined(__x86_64__)
 /* Some compilers' __builtin_cpu_supports() does not know this name. */
 static bool has_f16c(void)
@@ -273,9 +267,8 @@ void machine_look_under(struct machine *m, const char *root)
 {
     *m = (struct machine){0};
     m->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    m->cpus_affinity = count_affinity();
-    if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t holds */
-        m->cpus_affinity = m->cpus_online;
+    cpu_set_t set; /* too small for some machines */
+    m->cpus_affinity = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : m->cpus_online;
     m->local_ranks = count_local_ranks();
     look_total(m, root);
     look_cgroups(m, root);

@@ -9,14 +9,10 @@
 
 #include "base/bytes.h"
 
-static uint64_t rotate(uint64_t v, int n)
-{
-    return v << n | v >> (64 - n);
-}
-
 static uint64_t step(uint64_t lane, uint64_t word)
 {
-    return rotate((lane ^ word * HASH_K1) * HASH_K0, 29) + HASH_K2;
+    const uint64_t v = (lane ^ word * HASH_K1) * HASH_K0;
+    return (v << 29 | v >> 35) + HASH_K2;
 }
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)

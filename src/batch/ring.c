@@ -333,14 +333,6 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
     return STK_OK;
 }
 
-/* The caller has to wait: wakes all threads, and allows more batches ahead. */
-static void hurry(struct ring *r)
-{
-    pace_waits(&r->pace);
-    depot_keep(r->depot, (int)r->pace.depth + 1);
-    pthread_cond_broadcast(&r->work);
-}
-
 static struct timespec deadline_in(int ms)
 {
     struct timespec t;
@@ -360,10 +352,13 @@ int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, 
     pthread_mutex_lock(&r->lock);
     r->idle = false;
     int rc = look(r, out, rows, bads);
-    if (rc == STK_AGAIN)
-        hurry(r);
-    else if (rc == STK_OK)
+    if (rc == STK_AGAIN) { /* the caller has to wait: all threads wake up, and may be more batches ahead */
+        pace_waits(&r->pace);
+        depot_keep(r->depot, (int)r->pace.depth + 1);
+        pthread_cond_broadcast(&r->work);
+    } else if (rc == STK_OK) {
         pace_served(&r->pace);
+    }
     bool late = false;
     while (rc == STK_AGAIN && !late) {
         if (ms < 0)

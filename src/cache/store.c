@@ -182,13 +182,6 @@ static void look(struct store *s)
     s->held += s->bytes - before;
 }
 
-static void touch_segments(const struct store *s)
-{
-    const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    for (int i = 0; i < s->n_segments; i++)
-        futimens(s->segments[i].index, now); /* the time of last use, for `cache ls` */
-}
-
 /* ------------------------------------------------------------------ life */
 
 static int refuse(struct store *s, const char *what, int why)
@@ -231,7 +224,9 @@ int store_open(struct store *s, const struct cache_options *o)
     s->found = s->n_spots;
     s->held = o->own ? s->bytes : folder_bytes(o->folder);
     set_limits(s, o);
-    touch_segments(s);
+    const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+    for (int i = 0; i < s->n_segments; i++)
+        futimens(s->segments[i].index, now); /* the time of last use, for `cache ls` */
     return 0;
 }
 

@@ -78,13 +78,6 @@ static enum state step(enum state s, char c, char delimiter)
     return s == START && c == ' ' ? START : TEXT;
 }
 
-static enum state steps(enum state s, const char *p, size_t n, char delimiter)
-{
-    for (size_t i = 0; i < n; i++)
-        s = step(s, p[i], delimiter);
-    return s;
-}
-
 static int give(struct lines *l, size_t n, size_t with_end, struct slice *out)
 {
     char *p = (char *)l->window.data + l->pos;
@@ -108,8 +101,8 @@ int lines_next(struct lines *l, char delimiter, struct slice *out)
         const size_t upto = newline ? (size_t)(newline - p) : n;
         /* The usual case: a whole line without a quote. */
         const bool plain = newline && state != QUOTED && !memchr(p + seen, '"', upto - seen);
-        if (delimiter && !plain)
-            state = steps(state, p + seen, upto - seen, delimiter);
+        for (size_t i = seen; delimiter && !plain && i < upto; i++)
+            state = step(state, p[i], delimiter);
         seen = upto;
         if (newline) {
             l->next_line++;

@@ -40,14 +40,6 @@ static int grow(struct keys *k)
     return 0;
 }
 
-/* Returns 1 if the hash is new, 0 if it is taken, -1 when out of memory. */
-static int add(struct keys *k, uint64_t hash)
-{
-    if (4 * (k->n + 1) > 3 * k->room && grow(k))
-        return -1;
-    return put(k, hash ? hash : 1);
-}
-
 /* Whether the part of a path at p is "." or "..". */
 static bool is_dots(const char *p)
 {
@@ -100,10 +92,13 @@ static int end(struct buf *out)
     return 0;
 }
 
-/* As add(), for the key that begins at start. */
+/* Adds the key that begins at start. Returns 1 if it is new, 0 if it is taken, -1 when out of memory. */
 static int add_from(struct keys *k, size_t start, const struct buf *out)
 {
-    return add(k, hash_bytes(out->data + start, out->len - start, 0));
+    const uint64_t hash = hash_bytes(out->data + start, out->len - start, 0);
+    if (4 * (k->n + 1) > 3 * k->room && grow(k))
+        return -1;
+    return put(k, hash ? hash : 1);
 }
 
 /* Makes the key of a name from its first `stem` bytes, or from the whole name if that key is taken or stem is 0. Always

@@ -9,8 +9,8 @@
  *   3. The journal gets a line for it.
  *
  * After the last shard, stoker.json is written and the journal is removed. A run that finds a journal continues after
- * its last shard. A run that finds a stoker.json with the same recipe has nothing to do. pack.c writes the index beside
- * the shards, .stoker-*.index.
+ * its last shard. A run that finds a stoker.json with the same recipe has nothing to do. pack.c writes the index next
+ * to the shards, .stoker-*.index.
  */
 #include "pack/target.h"
 
@@ -259,7 +259,7 @@ static int begin(struct target *t, stk_error *e)
                        faccessat(t->dir, pack_note_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
-                       "contains other files; choose a new folder, or write beside them with --force");
+                       "contains other files; choose a new folder, or write next to them with --force");
     if (rc == STK_OK)
         rc = read_note(t, e);
     if (rc == STK_OK && t->complete)
@@ -291,7 +291,7 @@ int target_open(struct target *t, const struct target_options *o, stk_error *e)
 
 static int end_shard(struct target *t, stk_error *e)
 {
-    int rc = t->format->end(t, e);
+    int rc = t->format->end ? t->format->end(t, e) : STK_OK;
     if (rc == STK_OK)
         rc = outfile_finish(&t->file, e);
     if (rc != STK_OK)

@@ -73,7 +73,7 @@ struct target_format {
     int (*measure)(struct target *t, const struct packed *p, size_t *bytes, stk_error *e);
     int (*begin)(struct target *t, stk_error *e); /* may be NULL */
     int (*write)(struct target *t, const struct packed *p, stk_error *e);
-    int (*end)(struct target *t, stk_error *e); /* ends a shard, or the whole target */
+    int (*end)(struct target *t, stk_error *e); /* ends a shard, or the whole target; may be NULL */
     void (*close)(struct target *t);            /* at any moment; may be NULL */
 };
 

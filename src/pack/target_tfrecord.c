@@ -46,13 +46,6 @@ static void add_image(struct example_out *x, const struct packed *p)
     }
 }
 
-static void add_label(struct example_out *x, const struct target *t, int64_t label)
-{
-    example_out_ints(x, "image/class/label", &label, 1);
-    if (label >= 0 && label < t->o.n_classes)
-        add_text(x, "image/class/text", t->o.classes[label]);
-}
-
 static int add_integers(struct example_out *x, const struct packed_field *f, const uint8_t *from, int64_t *values,
                         size_t n, stk_error *e)
 {
@@ -142,8 +135,11 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
         example_out_bytes(x, "image/filename", p->key.data, p->key.len);
     if (p->image >= 0)
         add_image(x, p);
-    if (has_label(p))
-        add_label(x, t, p->label);
+    if (has_label(p)) {
+        example_out_ints(x, "image/class/label", &p->label, 1);
+        if (p->label >= 0 && p->label < t->o.n_classes)
+            add_text(x, "image/class/text", t->o.classes[p->label]);
+    }
     int rc = add_others(x, p, e);
     t->made.len = 0;
     if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made) ||
@@ -159,13 +155,6 @@ static int put(struct target *t, const struct packed *p, stk_error *e)
     return outfile_add(&t->file, t->made.data, t->made.len, e);
 }
 
-static int end(struct target *t, stk_error *e)
-{
-    (void)t;
-    (void)e;
-    return STK_OK;
-}
-
 const struct target_format target_tfrecord = {
     .to = STK_TO_TFRECORD,
     .name = "tfrecord",
@@ -173,6 +162,5 @@ const struct target_format target_tfrecord = {
     .measure = measure,
     .begin = begin,
     .write = put,
-    .end = end,
     .close = close_target,
 };

@@ -125,17 +125,12 @@ static int find_label(const struct columns *c)
 
 enum { COLUMN_LABEL = -2 }; /* the source's own label, without a column */
 
-static bool label_stands_alone(const struct columns *c)
-{
-    return c->labels && find_label(c) < 0 && find_column(c, "label") < 0;
-}
-
 static int unknown_column(const struct columns *c, const char *name, stk_error *e)
 {
     struct nearest_list all = {.like.word = name};
     for (int i = 0; i < c->n; i++)
         nearest_list_add(&all, c->items[i].name);
-    if (label_stands_alone(c))
+    if (c->labels && find_label(c) < 0 && find_column(c, "label") < 0)
         nearest_list_add(&all, "label");
     return nearest_list_error(&all, "there is no", "column", e);
 }

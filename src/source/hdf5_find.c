@@ -247,11 +247,6 @@ static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const stru
 
 /* ------------------------------------------------------------------ rows and groups */
 
-static bool is_option(const char *key)
-{
-    return strcmp(key, "group") == 0 || strcmp(key, "samples") == 0;
-}
-
 /* Adds the datasets that the query names. */
 static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
 {
@@ -259,7 +254,7 @@ static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
     for (int i = 0; query_at(query, i, key, value); i++) {
         struct column one = {0};
         uint32_t number;
-        if (is_option(key))
+        if (strcmp(key, "group") == 0 || strcmp(key, "samples") == 0) /* these are options */
             continue;
         snprintf(one.name, sizeof one.name, "%.*s", COLUMN_NAME - 1, key);
         const int added = names_add(&t->names, value, strlen(value), &number);

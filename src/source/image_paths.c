@@ -7,16 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t dir_bytes(const char *path, size_t n)
-{
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    return n;
-}
-
 int image_paths_add(struct image_paths *p, const char *path, size_t n)
 {
-    const size_t n_dir = dir_bytes(path, n);
+    const char *slash = memrchr(path, '/', n);
+    const size_t n_dir = slash ? (size_t)(slash - path) + 1 : 0;
     const bool again = p->last < p->dirs.n && names_length(&p->dirs, p->last) == n_dir &&
                        memcmp(names_at(&p->dirs, p->last), path, n_dir) == 0;
     if (!again && names_add(&p->dirs, path, n_dir, &p->last) < 0)

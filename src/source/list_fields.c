@@ -351,14 +351,6 @@ static void set_cells(struct row *row, struct slice line)
     }
 }
 
-/* Marks all values as missing. */
-static void clear_cells(const struct list_fields *f, const struct source *s, struct reading *r)
-{
-    for (int k = 0; k < s->n_fields; k++)
-        if (s->fields[k].column >= f->paths)
-            r->cells[k] = (struct cell){0};
-}
-
 int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct line_position *at = &f->lines[i];
@@ -374,7 +366,9 @@ int list_fields_read(const struct list_fields *f, const struct source *s, struct
                          "the list ends before this line: it became shorter after it was opened; open it again");
     r->derived.len = at->bytes;
     const struct slice line = {(char *)r->derived.data, at->bytes};
-    clear_cells(f, s, r);
+    for (int k = 0; k < s->n_fields; k++) /* all values are missing at first */
+        if (s->fields[k].column >= f->paths)
+            r->cells[k] = (struct cell){0};
     if (f->format == LIST_TABLE)
         set_cells(&row, line);
     const char *problem = f->format == LIST_JSON ? list_values(line, set_value, &row) : NULL;

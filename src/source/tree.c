@@ -296,13 +296,6 @@ static bool is_fatal(int os_error)
     return os_error == ENOMEM || os_error == EMFILE || os_error == ENFILE;
 }
 
-static int fail(const struct tree *t, uint32_t at, stk_error *e)
-{
-    const struct tree_dir *d = &t->dirs[at];
-    const char *path = tree_path(t, d);
-    return error_os(e, d->os_error, "open", "cannot read the folder%s%s", path[0] ? " " : "", path);
-}
-
 int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e)
 {
     *t = (struct tree){.fd = fd, .by = by};
@@ -312,8 +305,10 @@ int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e
         const uint32_t end = t->n;
         pool_for(threads, (int64_t)end - t->level, scan_one, t);
         for (uint32_t at = t->level; at < end; at++) {
-            if (t->dirs[at].os_error && (at == TREE_ROOT || is_fatal(t->dirs[at].os_error)))
-                return fail(t, at, e);
+            const struct tree_dir *d = &t->dirs[at];
+            if (d->os_error && (at == TREE_ROOT || is_fatal(d->os_error)))
+                return error_os(e, d->os_error, "open", "cannot read the folder%s%s", at == TREE_ROOT ? "" : " ",
+                                tree_path(t, d));
             if (expand(t, at))
                 goto no_memory;
         }

@@ -46,13 +46,6 @@ void ops_color_sharpness(struct drawing *g, double factor)
     drawing_step(g, STEP_SHARPEN, g->w, g->h, g->channels)->amount = factor;
 }
 
-static void permute(struct drawing *g, const int32_t order[3])
-{
-    struct step *s = drawing_step(g, STEP_PERMUTE, g->w, g->h, 3);
-    for (int i = 0; i < 3; i++)
-        s->order[i] = (uint8_t)order[i];
-}
-
 /* ------------------------------------------------------------------ Grayscale, RandomGrayscale, RGB */
 
 static int set_channels(struct reader *r, struct op *o, int i, const struct value *v)
@@ -217,8 +210,11 @@ static void draw_order(struct drawing *g, struct rng *r, const char *name)
     int32_t order[3];
     drawing_shuffle(r, order, g->channels);
     drawing_note_ints(g, name, order, g->channels);
-    if (g->channels == 3)
-        permute(g, order);
+    if (g->channels != 3)
+        return;
+    struct step *s = drawing_step(g, STEP_PERMUTE, g->w, g->h, 3);
+    for (int i = 0; i < 3; i++)
+        s->order[i] = (uint8_t)order[i];
 }
 
 static int draw_distort(struct drawing *g, const struct op *o)

@@ -33,17 +33,12 @@ static enum store_dtype store_dtype_of(stk_dtype t)
     }
 }
 
-static enum store_shape store_shape_of(const struct plan *p)
-{
-    if (p->ops.channels == 1)
-        return STORE_SINGLE;
-    return p->layout == STK_NHWC ? STORE_INTERLEAVED : STORE_PLANAR;
-}
-
 static void choose_store(struct plan *p, stk_dtype dtype)
 {
     const enum store_dtype d = store_dtype_of(dtype);
-    const enum store_shape s = store_shape_of(p);
+    const enum store_shape s = p->ops.channels == 1    ? STORE_SINGLE
+                               : p->layout == STK_NHWC ? STORE_INTERLEAVED
+                                                       : STORE_PLANAR;
     levels_init(&p->levels, &p->ops, d);
     if (p->bytes) {
         p->store = p->kernels.store[s][STORE_U8];
