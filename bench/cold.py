@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading only, from cold storage, beside fio: the same device, sizes and depth, in turn.
+"""Reading only, from cold storage, compared with fio: the same device, sizes and depth, in turn.
 
     python3 bench/cold.py BUILD [--folder PHOTOS] [--rounds N] [--scratch DIR]     without photos: made ones
 
 Single files: the photos, copied until there are 8,000, read once in a shuffled order; fio reads as many files of
 their mean size in whole blocks, once with all of them opened beforehand, which it does not count, and once as a
 loader has to, opening and closing as it goes. Ranges: records of that size at random places of one large file. Shards:
-the same photos in tar archives of a thousand each, beside the same ranges.
+the same photos in tar archives of a thousand each, compared with the same ranges.
 All past the page cache and at most 32 at a time, except for what is named otherwise: pread has one file a thread under
 way, auto reads through the page cache, and "own depth" is what the loader does when it is left alone.
 """

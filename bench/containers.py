@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers beside the folder, beside the readers that their formats come with, and by themselves, in one run.
+"""Containers compared with the folder and with the readers of their formats, and by themselves, in one run.
 
     containers.py build [--data FOLDER] [--rounds 3] [--only photos,raw,readers,records,index,pack] [--python PYTHON]
 
     photos    the same photos in each container and in a folder, same ops
-    raw       images of 256 x 256 as arrays: beside arrays in memory, and FFCV's raw pack
-    readers   beside tf.data.TFRecordDataset, WebDataset, h5py and np.load in a torch DataLoader
+    raw       images of 256 x 256 as arrays: compared with arrays in memory, and FFCV's raw pack
+    readers   compared with tf.data.TFRecordDataset, WebDataset, h5py and np.load in a torch DataLoader
     records   rows of 1 kB without decoding, shuffled, a second of one core's time, the caller's part in it; tokens
     index     opening shards for the first time, a second of one core's time, warm
-    pack      stoker pack --as keep beside cp -r
+    pack      stoker pack --as keep compared with cp -r
 
 Every measurement is a process of its own, pinned; they take turns, round by round, and a ratio is the median of the
 rounds' own. What cannot be measured here is a line that says why. --python takes one Python that has all packages,
@@ -62,12 +62,12 @@ class Run:
 
 @dataclass
 class Line:
-    """A line of the table. Without a base the wanted figure is a rate."""
+    """A line of the table. Without a base the goal is a rate."""
 
     part: str
     name: str
     run: Run
-    wanted: float
+    goal: float
     base: Run | None = None
     unit: str = "images/s"
 
@@ -166,9 +166,9 @@ class Bench:
         return Run(name, do)
 
     def add(
-        self, part: str, name: str, run: Run, wanted: float, base: Run | None = None, unit: str = "images/s"
+        self, part: str, name: str, run: Run, goal: float, base: Run | None = None, unit: str = "images/s"
     ) -> None:
-        self.lines.append(Line(part, name, run, wanted, base, unit))
+        self.lines.append(Line(part, name, run, goal, base, unit))
 
 
 # ---------------------------------------------------------------- what is measured
@@ -221,7 +221,7 @@ def add_photos(b: Bench) -> dict[str, Run]:
         "zip": b.ours("zip", lambda: zip_of(b)),
     }
     for name, run in runs.items():
-        b.add("photos", f"{name}, beside the folder", run, 0.97, folder)
+        b.add("photos", f"{name}, compared with the folder", run, 0.97, folder)
     return runs
 
 
@@ -236,25 +236,25 @@ def add_raw(b: Bench) -> None:
         b.prepared("ffcv", "ffcv", "raw", images)
         return images
 
-    b.add("raw", "npy, beside arrays in memory", npy, 0.9, memory)
-    b.add("raw", "HDF5, beside arrays in memory", hdf5, 0.9, memory)
+    b.add("raw", "npy, compared with arrays in memory", npy, 0.9, memory)
+    b.add("raw", "HDF5, compared with arrays in memory", hdf5, 0.9, memory)
     ffcv = b.epochs("FFCV, raw pack", "ffcv", "ffcv", "raw", packed)
-    b.add("raw", "npy, beside FFCV's raw pack", npy, 3, ffcv)
-    b.add("raw", "HDF5, beside FFCV's raw pack", hdf5, 3, ffcv)
+    b.add("raw", "npy, compared with FFCV's raw pack", npy, 3, ffcv)
+    b.add("raw", "HDF5, compared with FFCV's raw pack", hdf5, 3, ffcv)
 
 
 def add_readers(b: Bench, runs: dict[str, Run]) -> None:
     tf = b.prepared_peer("tf.data.TFRecordDataset", "tf", "tfrecord", "plain")
-    b.add("readers", "TFRecord, beside tf.data", runs["TFRecord"], 4, tf)
+    b.add("readers", "TFRecord, compared with tf.data", runs["TFRecord"], 4, tf)
     webdataset = b.prepared_peer("WebDataset", "torch", "webdataset", "tar")
-    b.add("readers", "tar, beside WebDataset", runs["tar"], 5, webdataset)
+    b.add("readers", "tar, compared with WebDataset", runs["tar"], 5, webdataset)
     h5py = b.prepared_peer("h5py, torch DataLoader", "h5py", "h5py", "encoded")
-    b.add("readers", "HDF5, beside h5py in a DataLoader", runs["HDF5"], 5, h5py)
+    b.add("readers", "HDF5, compared with h5py in a DataLoader", runs["HDF5"], 5, h5py)
     rows = b.epochs(
         "npy rows", "stoker", "arrays", "rows", lambda: b.prepared("torch", "npy", "mmap", b.photos) / "rows.npy"
     )
     mmap = b.prepared_peer("np.load, torch DataLoader", "torch", "npy", "mmap")
-    b.add("readers", "npy, beside np.load in a DataLoader", rows, 3, mmap)
+    b.add("readers", "npy, compared with np.load in a DataLoader", rows, 3, mmap)
 
 
 def record_files(b: Bench, name: str) -> Path:
@@ -269,8 +269,8 @@ def record_files(b: Bench, name: str) -> Path:
 
 
 def add_records(b: Bench) -> None:
-    def one(name: str, source: Callable[[], object], wanted: float, *more: object) -> None:
-        b.add("records", name, b.rows(name, source, *more), wanted, unit="samples/s")
+    def one(name: str, source: Callable[[], object], goal: float, *more: object) -> None:
+        b.add("records", name, b.rows(name, source, *more), goal, unit="samples/s")
 
     one("arrays in memory, 1 kB", lambda: f"arrays:{RECORDS}x{RECORD}", 1.5e6)
     one("from a cache, 1 kB", lambda: record_files(b, "records.npy"), 1.5e6, "--cache")
@@ -305,7 +305,7 @@ def add_pack(b: Bench) -> None:
         return Run(name, do)
 
     pack = timed("stoker pack --as keep", [b.build / "stoker", "pack", "--as", "keep"])
-    b.add("pack", "pack --as keep, beside cp -r", pack, 0.7, timed("cp -r", ["cp", "-r"]), "times/s")
+    b.add("pack", "pack --as keep, compared with cp -r", pack, 0.7, timed("cp -r", ["cp", "-r"]), "times/s")
 
 
 # ---------------------------------------------------------------- the table
@@ -323,16 +323,16 @@ def cells(line: Line) -> list[str]:
     ours = short(statistics.median(rates)) if rates else "–"
     base = line.base.rates if line.base else []
     other = short(statistics.median(base)) if base else ""
-    wanted = f"{line.wanted:g}" if line.base else short(line.wanted)
+    goal = f"{line.goal:g}" if line.base else short(line.goal)
     if figure is None:
         reason = line.run.skipped or (line.base.skipped if line.base else "")
-        return [line.name, ours, other, "–", wanted, line.unit, f"skipped: {reason}"]
+        return [line.name, ours, other, "–", goal, line.unit, f"skipped: {reason}"]
     ratio = f"{figure:.2f}" if line.base else ""
-    return [line.name, ours, other, ratio, wanted, line.unit, "" if figure >= line.wanted else "MISSED"]
+    return [line.name, ours, other, ratio, goal, line.unit, "" if figure >= line.goal else "MISSED"]
 
 
 def table(lines: list[Line]) -> str:
-    rows = [["", "Stoker", "beside", "ratio", "wanted", "unit", ""], *map(cells, lines)]
+    rows = [["", "Stoker", "other", "ratio", "goal", "unit", ""], *map(cells, lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     left = {0, 5, 6}
     return "\n".join(
@@ -373,8 +373,8 @@ def main() -> None:
             run.once()
     print(f"{len(b.cpus)} cores, {b.photos.name}, {o.rounds} rounds; records and index: by the time of one core\n")
     print(table(lines))
-    keys = ("name", "figure", "wanted", "unit", "skipped")
-    result = [dict(zip(keys, (x.name, x.figure(), x.wanted, x.unit, x.run.skipped), strict=True)) for x in lines]
+    keys = ("name", "figure", "goal", "unit", "skipped")
+    result = [dict(zip(keys, (x.name, x.figure(), x.goal, x.unit, x.run.skipped), strict=True)) for x in lines]
     (o.json or b.work / "result.json").write_text(json.dumps(result, indent=1))
 
 

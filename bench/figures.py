@@ -27,9 +27,9 @@ MIB = 1 << 20
 rows: list[tuple[str, str, str, str]] = []
 
 
-def note(what: str, wanted: str, measured: str, holds: bool) -> None:
-    rows.append((what, wanted, measured, "holds" if holds else "DOES NOT HOLD"))
-    print(f"  {what}: {measured} (wanted: {wanted})", file=sys.stderr)
+def note(what: str, goal: str, measured: str, holds: bool) -> None:
+    rows.append((what, goal, measured, "holds" if holds else "DOES NOT HOLD"))
+    print(f"  {what}: {measured} (goal: {goal})", file=sys.stderr)
 
 
 def pinned(command: list, cpus: set[int]) -> list[str]:
@@ -164,9 +164,9 @@ def main() -> int:
         memory(stoker, o.photos, 3)
     if "listing" in only:
         listing(o.build)
-    print(f"{'figure':<50} {'wanted':<20} measured")
-    for what, wanted, measured, verdict in rows:
-        print(f"{what:<50} {wanted:<20} {measured:<36} {verdict}")
+    print(f"{'figure':<50} {'goal':<20} measured")
+    for what, goal, measured, verdict in rows:
+        print(f"{what:<50} {goal:<20} {measured:<36} {verdict}")
     return 0
 
 

@@ -5,7 +5,7 @@
 
 Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders; it is read several times
 over (links in a temporary folder), so that an epoch is long enough. Every loader feeds the same compiled model, bf16,
-channels last, for some epochs; the table has images per second and their share of synthetic speed, measured beside each
+channels last, for some epochs; the table has images per second and their share of synthetic speed, measured with each
 loader, and how many cores were busy.
 """
 
@@ -253,7 +253,7 @@ def main() -> None:
             beside = training.synthetic()
             found[name] = {"epochs": rows, "synthetic": beside}
             shares = " ".join(f"{r:7.0f} ({share:5.1f} %, {cores:4.1f} cores)" for r, cores, share in rows)
-            print(f"{name:14} {shares}  synthetic beside it {beside:.0f}", flush=True)
+            print(f"{name:14} {shares}  synthetic at the same time {beside:.0f}", flush=True)
             if note:
                 stats = note["loader"].stats()
                 found[name] |= {"first_batch_s": note["first_batch_s"], "device_bytes": stats.device_bytes}

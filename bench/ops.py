@@ -40,7 +40,7 @@ _kept: list[Any] = []
 
 
 def transforms() -> Any:
-    """torchvision.transforms; its compiled ops may not load beside a CPU torch of another build."""
+    """torchvision.transforms; its compiled ops may not load with a CPU torch of another build."""
     import torch
 
     torch.set_num_threads(1)

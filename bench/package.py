@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package beside the command and torch's DataLoader, on the same job, alternating; and what small things cost.
+"""The package compared with the command and torch's DataLoader, on the same job, alternating; the cost of small things.
 
 package.py STOKER PHOTOS [ROUNDS]     STOKER: the command; run with the Python that has the package
 package.py NAME PHOTOS                one measurement, in a process of its own: a name of ALONE
@@ -64,7 +64,7 @@ def first_batch_of_torch(photos: str) -> list[float]:
 
 
 def torchs() -> tuple[Any, Any, Any]:
-    """torchvision's compiled ops do not load beside a torch for the CPU; their names are enough here."""
+    """torchvision's compiled ops do not load with a torch for the CPU; their names are enough here."""
     import torch
 
     names = torch.library.Library("torchvision", "FRAGMENT")

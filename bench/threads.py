@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed numbers of threads beside the number that the loader finds by itself (threads=None), in turn.
+"""Fixed numbers of threads compared with the number that the loader finds by itself (threads=None), in turn.
 
     python3 bench/threads.py BUILD PHOTOS [--rounds N] [--epochs N]
 

@@ -53,7 +53,7 @@ static bool fits(const struct grid *g, Py_ssize_t bytes, Py_ssize_t captions)
     return bytes / g->n / i->channels / i->h >= i->w;
 }
 
-/* Marks as bytes: a mask, masks of boxes, boxes, labels and keypoints; empty ones are none. */
+/* Marks as bytes: a mask, masks of boxes, boxes, labels and keypoints; an empty one is missing. */
 static bool marks_of(PyObject *list, const struct sheet_image *image, int mask_bytes, int numbers, struct marks *to)
 {
     const size_t pixels = (size_t)image->w * (size_t)image->h;

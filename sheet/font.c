@@ -131,7 +131,7 @@ static const struct glyph glyphs[N_GLYPHS] = {
 
 /* ------------------------------------------------------------------ characters */
 
-/* Takes one character of UTF-8; bytes that are none count one each. */
+/* Takes one character of UTF-8. Each byte of invalid text counts as one. */
 static const struct glyph *next_glyph(const char **text)
 {
     const unsigned char *s = (const unsigned char *)*text;

@@ -65,7 +65,7 @@ void desk_done(struct desk *d); /* accepts a zeroed or half-built desk */
 /* Returns a buffer of n bytes, followed by zeros, that replaces the bytes of a file. NULL: the budget or the system
  * refuses it. */
 uint8_t *desk_blank(struct desk *d, size_t n);
-/* The same beside the file. */
+/* The same in addition to the bytes of the file. */
 uint8_t *desk_hold(struct desk *d, size_t n);
 /* An empty buffer for up to `most` bytes, while a codec allocates `foreign` bytes. NULL: refused. */
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);

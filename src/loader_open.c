@@ -74,8 +74,8 @@ static bool is_ragged(const struct field *fields, int n)
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
     const stk_reader reader = l->options.reader;
-    const enum source_access lies = reader == STK_READER_PREAD ? SOURCE_ACCESS_NONE : source_probe_access(l->source);
-    if (lies == SOURCE_ACCESS_NONE || (lies == SOURCE_ACCESS_MEMORY && reader != STK_READER_URING))
+    const enum source_access access = reader == STK_READER_PREAD ? SOURCE_ACCESS_NONE : source_probe_access(l->source);
+    if (access == SOURCE_ACCESS_NONE || (access == SOURCE_ACCESS_MEMORY && reader != STK_READER_URING))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
     return fair < AHEAD_BYTES_LEAST ? 0 : fair < AHEAD_BYTES ? fair : AHEAD_BYTES;

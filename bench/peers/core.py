@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One core: Stoker beside a prototype of its techniques (e2e.c), which reads from memory and is not bit-exact."""
+"""One core: Stoker compared with a prototype of its techniques (e2e.c), which reads from memory and is not exact."""
 
 import re
 import shutil

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TORCH = ["torch==2.13.0", "numpy"]
-# Its compiled parts want the torch of their own build; transforms work beside any.
+# Its compiled ops need the torch of their own build; transforms work with any.
 TORCHVISION = ["--no-deps", "torchvision==0.28.0"]
 
 

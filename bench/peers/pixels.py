@@ -26,7 +26,7 @@ def compare(ours: np.ndarray, reference: np.ndarray) -> dict:
         "mean": float(difference.mean()),
         "max": float(difference.max()),
         "same": bool(difference.max() < ROUNDING),
-        # A fourth of the size: noise has 1.5 times the deviation of Pillow's with a box filter, 3 times without any.
+        # A fourth of the size: the std of noise is 1.5 times Pillow's with a box filter, 3 times without any filter.
         "antialiased": bool(ours[-1].std() < 2 * reference[-1].std()),
     }
 

@@ -85,7 +85,7 @@ def core(result: dict) -> Table:
         else [r["name"], f"{r['images_per_s']:,.0f}", f"{r['prototype']:,.0f}", f"{r['ratio']:.2f}"]
         for r in result["core"]
     ]
-    return "One core, beside the prototype", heads, rows
+    return "One core, compared with the prototype", heads, rows
 
 
 def formats(result: dict) -> Table:
@@ -94,7 +94,7 @@ def formats(result: dict) -> Table:
         [name, f"{r['stoker']:,.0f}", f"{r['pillow']:,.0f}", f"{r['ratio']:.2f}", "yes" if r["same"] else "NO"]
         for name, r in result["formats"].items()
     ]
-    return "Decoding, beside Pillow", heads, rows
+    return "Decoding, compared with Pillow", heads, rows
 
 
 def tables(result: dict) -> list[Table]:
@@ -103,7 +103,7 @@ def tables(result: dict) -> list[Table]:
 
 
 def words(result: dict) -> list[str]:
-    """What has to be said beside the figures."""
+    """What has to be said about the figures."""
     load = ", ".join(f"{x:.1f}" for x in result["load"])
     versions = sorted({w for r in result.get("peers", []) for w in r["versions"].split(", ") if w})
     rounds = "1 round" if result["rounds"] == 1 else f"{result['rounds']} rounds"

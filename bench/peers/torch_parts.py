@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the peers on top of torch share: torchvision that imports beside any torch, readers, transforms."""
+"""What the peers on top of torch share: torchvision that imports with any torch, readers, transforms."""
 
 import importlib.util
 import io

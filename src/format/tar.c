@@ -84,8 +84,8 @@ static bool is_header(const uint8_t *block)
         sum += (uint32_t)' ' - block[i];
         high -= block[i] >> 7;
     }
-    const int64_t told = octal(block + AT_SUM, SUM_BYTES);
-    return told == (int64_t)sum || told == (int64_t)sum - 256 * (int64_t)high;
+    const int64_t stated = octal(block + AT_SUM, SUM_BYTES);
+    return stated == (int64_t)sum || stated == (int64_t)sum - 256 * (int64_t)high;
 }
 
 static bool is_zero(const uint8_t *block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yolo.h -- YOLO's label files, a line for every object, and the data.yaml beside them.
+ * yolo.h -- YOLO's label files, a line for every object, and the data.yaml next to them.
  *
  *     0 0.5 0.5 0.2 0.3                a class and a box: centre, width and height, as shares of the image
  *     0 0.1 0.1 0.4 0.1 0.4 0.6        a class and a polygon of 3 points or more

@@ -65,8 +65,8 @@ static const uint8_t *find_end64(struct zip *z, int64_t locator, int64_t *at)
     const uint8_t *p = need(z, locator, LOCATOR_BYTES);
     if (!p || !is(p, "PK\6\7"))
         return NULL;
-    const uint64_t told = le64(p + 8);
-    *at = told <= INT64_MAX ? (int64_t)told : -1;
+    const uint64_t stated = le64(p + 8);
+    *at = stated <= INT64_MAX ? (int64_t)stated : -1;
     p = need(z, *at, END64_BYTES);
     if (p && is(p, "PK\6\6"))
         return p;

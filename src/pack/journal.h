@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h -- a record of what has been written: one line for every complete shard, in a file beside them.
+ * journal.h -- a record of what has been written: one line for every complete shard, in a file next to them.
  *
  * The first line is the recipe: all options that determine the bytes, as "name=value" separated by tabs. A later run
  * with the same recipe continues after the last shard. A run with another recipe is refused. The file is locked while

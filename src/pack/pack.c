@@ -120,7 +120,7 @@ static void free_slots(struct packer *p)
     free(p->slots);
 }
 
-/* Opens the pack, which writes its index beside the shards, and counts the samples. */
+/* Opens the pack, which writes its index next to the shards, and counts the samples. */
 static int read_back(struct packer *p, stk_error *e)
 {
     struct source *s = NULL;

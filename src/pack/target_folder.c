@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_folder.c -- a folder of images, one file per sample, in folders of their classes. Other fields are files
- * beside the image, with its name and a suffix: cat/1.jpg, cat/1.jpg.caption.txt.
+ * next to the image, with its name and a suffix: cat/1.jpg, cat/1.jpg.caption.txt.
  *
  * A list of the files, each name ended by 0, is written before the files themselves. So a later run with --force can
  * remove them, also after this one was killed. A run that continues another writes the same list over the first one.

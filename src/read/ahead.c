@@ -31,7 +31,7 @@ struct entry *ahead_entry(struct ahead *a, int64_t serial)
     return &a->entries[serial % WINDOW];
 }
 
-/* Tells the thread that there is something to do. */
+/* Wakes the thread: there is something to do. */
 static void poke(struct ahead *a)
 {
     a->poked = true;

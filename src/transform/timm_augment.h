@@ -38,7 +38,7 @@ enum timm_augment {
 
 /* What all augmentations of a policy share. */
 struct timm_how {
-    double mstd, mmax; /* of the level: its deviation, above 100 uniform; its largest value */
+    double mstd, mmax; /* of the level: its standard deviation (above 100: uniform), and its largest value */
     double translate;  /* the largest shift, as a share of the size */
     int sampling;      /* enum timm_sampling */
     uint8_t fill[3];
