@@ -6,7 +6,56 @@
 
 #include <math.h>
 
-#include "transform/step_point.h"
+/* ------------------------------------------------------------------ one step */
+
+bool follow_step_point(const struct step *s, double *x, double *y)
+{
+    const bool part = s->kind == STEP_RESIZE && s->box.w > 0.0;
+    switch (s->kind) {
+    case STEP_CROP:
+        *x -= s->x;
+        *y -= s->y;
+        return true;
+    case STEP_RESIZE:
+        *x = part ? (*x - s->box.x) * s->w / s->box.w : *x * s->w / s->in_w;
+        *y = part ? (*y - s->box.y) * s->h / s->box.h : *y * s->h / s->in_h;
+        return true;
+    case STEP_FLIP_X:
+        *x = s->in_w - *x;
+        return true;
+    case STEP_FLIP_Y:
+        *y = s->in_h - *y;
+        return true;
+    case STEP_WARP:
+        return warp_point(&s->warp, x, y);
+    case STEP_ELASTIC:
+        elastic_point(&s->elastic, x, y);
+        return true;
+    default:
+        return true;
+    }
+}
+
+bool follow_step_box(const struct step *s, double box[4])
+{
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int i = 0; i < 4; i++) {
+        double at[2] = {box[i % 2 ? 2 : 0], box[i / 2 ? 3 : 1]};
+        if (!follow_step_point(s, &at[0], &at[1]))
+            return false;
+        for (int k = 0; k < 2; k++) {
+            low[k] = fmin(low[k], at[k]);
+            high[k] = fmax(high[k], at[k]);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        box[k] = low[k];
+        box[k + 2] = high[k];
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ all steps */
 
 static double between(double v, double low, double high)
 {
@@ -42,7 +91,7 @@ static bool is_inside(const struct step *s, const double box[4])
 /* Returns false if the box goes nowhere. */
 static bool warp_box(const struct step *s, double box[4])
 {
-    if (!step_box(s, box))
+    if (!follow_step_box(s, box))
         return false;
     if (s->warp.expanded) {
         from_corner(s, box);
@@ -87,7 +136,7 @@ bool follow_box(const struct job *j, double box[4])
         if (s->kind == STEP_ELASTIC)
             bend_box(s, box);
         else if (s->kind != STEP_WARP)
-            step_box(s, box);
+            follow_step_box(s, box);
         if (s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES)
             clamp_box(s, box);
         for (int k = 0; k < 4 && gone; k++)
@@ -100,7 +149,7 @@ bool follow_point(const struct job *j, double at[2])
 {
     bool stays = true;
     for (const struct step *s = j->steps; s < j->steps + j->n_steps; s++) {
-        step_point(s, &at[0], &at[1]);
+        follow_step_point(s, &at[0], &at[1]);
         if (s->kind == STEP_FLIP_X)
             at[0] -= 1.0;
         else if (s->kind == STEP_FLIP_Y)

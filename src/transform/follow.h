@@ -12,6 +12,12 @@
 #include "base/arena.h"
 #include "transform/plan.h"
 
+/* Maps a point of the step's whole input to its whole output, where it may be outside. Returns false if it goes
+ * nowhere. Steps that do not move pixels leave it. The middle of the first pixel is (0.5, 0.5). */
+bool follow_step_point(const struct step *s, double *x, double *y);
+/* The same for a box (left, top, right, bottom): the smallest box that contains its corners. It is not clamped. */
+bool follow_step_box(const struct step *s, double box[4]);
+
 /* A box (left, top, right, bottom) through all steps. false: SanitizeBoundingBoxes removes it. */
 bool follow_box(const struct job *j, double box[4]);
 /* A point (x, y) through all steps. false: SanitizeKeyPoints removes it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_step_point.c -- points go where their pixels go; crops that depend on boxes.
+ * test_follow_step.c -- points go where their pixels go; crops that depend on boxes.
  */
-#include "transform/step_point.h"
+#include "transform/follow.h"
 
 #include <math.h>
 
@@ -66,7 +66,7 @@ static void follow(const char *ops, double bound)
         CHECK_EQ(plan_run(p, &j, &im, &a, row, NULL), STK_OK);
         double x = 60 + (double)k * 2, y = 130 - (double)k, at_x, at_y;
         for (int i = 0; i < j.n_steps; i++)
-            CHECK(step_point(&j.steps[i], &x, &y));
+            CHECK(follow_step_point(&j.steps[i], &x, &y));
         const bool inside = x > 12 && y > 12 && x < j.w - 12 && y < j.h - 12;
         if (!inside || !find_square(row, &j, &at_x, &at_y))
             continue;
@@ -97,11 +97,11 @@ static void boxes_follow(void)
 {
     const struct step flip = {.kind = STEP_FLIP_X, .in_w = 100, .in_h = 50};
     double box[4] = {10, 20, 30, 40};
-    CHECK(step_box(&flip, box));
+    CHECK(follow_step_box(&flip, box));
     CHECK(box[0] == 70 && box[1] == 20 && box[2] == 90 && box[3] == 40);
     struct step turn = {.kind = STEP_WARP, .in_w = 100, .in_h = 100};
     CHECK(warp_rotate(&turn.warp, 100, 100, FILTER_NEAREST, 90, false, NULL)); /* counterclockwise */
-    CHECK(step_box(&turn, box));
+    CHECK(follow_step_box(&turn, box));
     CHECK(fabs(box[0] - 20) < 1e-9 && fabs(box[1] - 10) < 1e-9 && fabs(box[2] - 40) < 1e-9 && fabs(box[3] - 30) < 1e-9);
 }
 
