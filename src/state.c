@@ -34,29 +34,26 @@ struct state {
     uint64_t length, weights, mix, sampled, window; /* 0: none */
 };
 
-static uint64_t window_of(const struct order *o)
-{
-    return o->near.n > 0 && o->alias.n == 0 && !o->sampled ? (uint64_t)o->near.window : 0;
-}
-
 static void state_of(struct stk_loader *l, struct state *s)
 {
     int64_t position;
     const struct place at = ring_place(&l->ring, &position);
+    const struct order *o = &l->order;
+    const bool near = o->near.n > 0 && o->alias.n == 0 && !o->sampled;
     *s = (struct state){
         .version = STATE_VERSION,
         .data = loader_fingerprint(l),
-        .samples = (uint64_t)l->order.samples,
-        .seed = l->order.seed,
-        .shuffle = l->order.shuffle,
+        .samples = (uint64_t)o->samples,
+        .seed = o->seed,
+        .shuffle = o->shuffle,
         .order = ORDER_VERSION,
         .epoch = (uint64_t)at.epoch,
         .position = (uint64_t)position,
-        .length = l->order.passes ? (uint64_t)l->order.n : 0,
-        .weights = l->order.alias.hash,
-        .mix = l->order.mix.hash,
-        .sampled = l->order.sampled,
-        .window = window_of(&l->order),
+        .length = o->passes ? (uint64_t)o->n : 0,
+        .weights = o->alias.hash,
+        .mix = o->mix.hash,
+        .sampled = o->sampled,
+        .window = near ? (uint64_t)o->near.window : 0,
     };
 }
 

@@ -98,11 +98,6 @@ size_t cuda_parcel_scratch(const struct parcel *p)
     return PARCEL_ALIGN + coefficient_bytes(p) + samples;
 }
 
-static struct parcel *parcel_of(const struct cuda_rows *r, uint32_t row)
-{
-    return (struct parcel *)(void *)(r->at + (row + 1) * r->pitch - PARCEL_ALIGN);
-}
-
 /* ------------------------------------------------------------------ waves */
 
 /* How much there is to do, at most for one row. */
@@ -122,7 +117,7 @@ static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_row
     struct wave w = {.first = first, .end = first, .n = {[PASS_FINISH] = r->pixels}};
     size_t used = PARCEL_ALIGN;
     for (; w.end < r->rows && w.end - first < WAVE_ROWS; w.end++) {
-        struct parcel *at = parcel_of(r, w.end);
+        struct parcel *at = (struct parcel *)(void *)(r->at + (w.end + 1) * r->pitch - PARCEL_ALIGN);
         if (at->kind == PARCEL_PIXELS)
             continue;
         const size_t bytes = cuda_parcel_scratch(at) - PARCEL_ALIGN;

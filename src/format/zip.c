@@ -187,11 +187,6 @@ static bool damaged(struct zip *z, struct zip_member *m)
     return true;
 }
 
-static bool is_folder(const struct zip_member *m)
-{
-    return m->n_name > 0 && m->name[m->n_name - 1] == '/';
-}
-
 bool zip_next(struct zip *z, struct zip_member *m)
 {
     do {
@@ -207,7 +202,7 @@ bool zip_next(struct zip *z, struct zip_member *m)
             return damaged(z, m);
         z->at += (int64_t)n;
         take_entry(z, p, m);
-    } while (is_folder(m));
+    } while (m->n_name > 0 && m->name[m->n_name - 1] == '/'); /* skips folders */
     return true;
 }
 
