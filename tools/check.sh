@@ -19,7 +19,7 @@ for f in clang-format-14 clang-format; do
   case $($f --version 2>/dev/null) in *" 14."*) format=$f && break ;; esac
 done
 if [ -n "$format" ]; then
-  files '*.c' '*.h' | xargs "$format" --dry-run --Werror 2>&1 | grep ' error: ' |
+  files '*.c' '*.h' | xargs -n 50 -P "$(nproc)" "$format" --dry-run --Werror 2>&1 | grep ' error: ' |
     sed 's/:\([0-9]*\):[0-9]*: error:.*/:\1: not formatted (clang-format 14)/' | sort -u | grep . && wrong=1
 else
   note "formatting, because clang-format 14 is missing (tools/setup.sh lint)"
