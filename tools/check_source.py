@@ -119,6 +119,9 @@ def check_c(path: Path, text: str, users: dict[str, set[Path]]) -> None:
     most = {"src": SRC_LINES, "include": API_LINES}.get(path.parts[0], FILE_LINES)
     if len(lines) > FILE_MUCH:
         say(path, len(lines), f"{len(lines)} lines", warning=test or len(lines) <= most)
+    for n, line in enumerate(lines, 1):
+        if re.match(r" \*.*\. \([2-9]\) ", line):
+            say(path, n, "an item of a list is not at the start of its line")
     check_includes(path, text, users)
     check_functions(path, bare(text))
 

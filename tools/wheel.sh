@@ -21,7 +21,7 @@ $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "Python 3.
 
 # Has any file that goes into the wheel changed since it was built?
 wheel=$(find "$wheels" -name 'stoker-*.whl' 2>/dev/null | head -n 1)
-if [ -n "$wheel" ] && [ -z "$(find python src include cli meson.build meson_options.txt pyproject.toml -newer "$wheel" \
+if [ -n "$wheel" ] && [ -z "$(find python sheet src include cli meson.build meson_options.txt pyproject.toml -newer "$wheel" \
   -type f ! -name '*.pyc' | head -n 1)" ] && $python -c 'import stoker' 2>/dev/null; then
   exit 0
 fi

@@ -9,8 +9,9 @@
  * Invariants, under lock:
  *   (1) taken <= started <= taken + n_slots.
  *   (2) slots[k % n_slots] belongs to result k from its start until it is taken: to a thread while it is not ready,
- * then to the caller. (3) held is the sum of the bytes of the slots that are ready. (4) the results before `started`
- * cover the positions before `position`.
+ *       then to the caller.
+ *   (3) held is the sum of the bytes of the slots that are ready.
+ *   (4) the results before `started` cover the positions before `position`.
  */
 #include "base/window.h"
 
