@@ -14,6 +14,8 @@ log=$build/meson-logs/testlog.json
 export STOKER_PYTHON
 
 rm -f "$log"
-meson test -C "$build" --no-rebuild --num-processes "${TEST_JOBS:-$(nproc 2>/dev/null || echo 2)}" "$@" |
+# One more than there are cores, because many tests wait: for processes that start, or for events.
+jobs=${TEST_JOBS:-$(($(nproc 2>/dev/null || echo 2) + 1))}
+meson test -C "$build" --no-rebuild --num-processes "$jobs" "$@" |
   grep -vE '^(ninja:|Full log|>>> |$)|^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):'
 exec "${STOKER_PYTHON:-python3}" tools/test_report.py "$log" "$build"
