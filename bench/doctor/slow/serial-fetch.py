@@ -22,12 +22,14 @@ class Table(Dataset):
         return torch.frombuffer(bytearray(data), dtype=torch.uint8).float(), i % 8
 
 
-class Batches(Table):
-    def __getitems__(self, several):
-        marks = ",".join("?" * len(several))
-        rows = dict(db.execute(f"select id, data from rows where id in ({marks})", several))
-        return [(torch.frombuffer(bytearray(rows[i]), dtype=torch.uint8).float(), i % 8) for i in several]
+class Kept(Table):
+    def __init__(self):
+        rows = [bytearray(data) for (data,) in db.execute("select data from rows order by id")]
+        self.rows = [(torch.frombuffer(row, dtype=torch.uint8).float(), i % 8) for i, row in enumerate(rows)]
+
+    def __getitem__(self, i):
+        return self.rows[i]
 
 
 if __name__ == "__main__":
-    train(DataLoader(Batches() if FIXED else Table(), 64, shuffle=True), dense(1024))
+    train(DataLoader(Kept() if FIXED else Table(), 64, shuffle=True), dense(1024))

@@ -104,16 +104,18 @@ def shared_memory(f: Facts) -> Suspicion | None:
 
 def worker_start(f: Facts) -> Suspicion | None:
     later = items(f.run, "epochs")[1:]
-    stall = sum(number(e, "first_wait_s") for e in later)
-    if not f.duration or f.loader.get("persistent") or stall < 0.05 * f.duration:
+    stall = f.starting
+    if not f.duration or stall < 0.05 * f.duration:
         return None
     evidence = [
         f"{counted(len(later), 'pause')} between epochs, {stall / len(later):.2g} s each",
         f"{f.workers} workers start again, and each imports the script and opens the dataset",
     ]
-    tries = ["persistent", *loaders(f)] if f.workers else loaders(f)
     return Suspicion(
-        f"The first batch of every epoch takes {stall / len(later):.2g} s", stall / f.duration, evidence, tries
+        f"The first batch of every epoch takes {stall / len(later):.2g} s",
+        stall / f.duration,
+        evidence,
+        ["persistent", *loaders(f)],
     )
 
 

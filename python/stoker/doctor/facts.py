@@ -103,6 +103,8 @@ class Facts:
         self.wait = number(run, "wait_share") or self.share("wait")
         self.rate = number(run, "samples_per_s")
         self.duration = self.step * number(run, "steps") / 1e3
+        starts = self.workers and not self.loader.get("persistent")
+        self.starting = sum(number(e, "first_wait_s") for e in items(run, "epochs")[1:]) if starts else 0.0  # seconds
 
     def ms(self, part: str) -> float:
         return mean_ms(self.run, part)
@@ -114,7 +116,8 @@ class Facts:
     @property
     def waits(self) -> bool:
         """Whether waiting for data is worth a look, or the loader takes CPU time that the model needs."""
-        return self.wait >= 0.05 or self.crowded
+        started = self.starting / self.duration if self.duration else 0.0  # workers start: another cause
+        return self.wait - started >= 0.05 or self.crowded
 
     @property
     def crowded(self) -> bool:
