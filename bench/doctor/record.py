@@ -15,8 +15,9 @@ from run import cases
 
 OUT = Path(__file__).parents[2] / "tests/python/doctor_recorded.json"
 LEFT_OUT = (
-    "timeline loss histogram explain compared diff versions verdict next alarms command started not_disabled slowest disabled"
-).split()
+    *("timeline", "loss", "histogram", "explain", "compared", "diff", "slowest", "disabled", "not_disabled"),
+    *("versions", "verdict", "next", "alarms", "command", "started"),
+)
 POINTS = 24  # of memory over time
 
 
