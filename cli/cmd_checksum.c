@@ -96,6 +96,12 @@ static const char *data_of(const struct checksum *c, const stk_batch *b, const s
 
 /* ------------------------------------------------------------------ rows */
 
+/* How many entries each row has in a field whose first dimension has `all` of them: several if there are views. */
+static int64_t entries(const stk_batch *b, int64_t all)
+{
+    return stk_samples(b) > 0 ? all / stk_samples(b) : 1;
+}
+
 /* The start of a row of a field, and its size in bytes. A ragged field has its offsets in another field. */
 static const char *row_of(const struct checksum *c, const stk_batch *b, const stk_array *x, int64_t row, size_t *n)
 {
@@ -106,8 +112,9 @@ static const char *row_of(const struct checksum *c, const stk_batch *b, const st
     if (!offsets)
         return data_of(c, b, x) + (size_t)row * *n;
     const int64_t *at = (const void *)data_of(c, b, offsets);
-    const char *p = data_of(c, b, x) + (size_t)at[row] * *n;
-    *n *= (size_t)(at[row + 1] - at[row]);
+    const int64_t each = entries(b, offsets->shape[0] - 1), first = at[row * each];
+    const char *p = data_of(c, b, x) + (size_t)first * *n;
+    *n *= (size_t)(at[(row + 1) * each] - first);
     return p;
 }
 
@@ -119,8 +126,9 @@ static uint64_t hash_beside(const struct checksum *c, const stk_batch *b, const 
         char beside[128];
         snprintf(beside, sizeof beside, "%s.%s", x->name, suffixes[i]);
         const stk_array *y = stk_field(b, beside);
+        const size_t n = y ? row_bytes(y) * (size_t)entries(b, y->shape[0]) : 0;
         if (y)
-            h = stk_hash(data_of(c, b, y) + (size_t)row * row_bytes(y), row_bytes(y), h);
+            h = stk_hash(data_of(c, b, y) + (size_t)row * n, n, h);
     }
     return h;
 }

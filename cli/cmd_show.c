@@ -152,15 +152,21 @@ void show_release(struct show_view *v)
     *v = (struct show_view){0};
 }
 
+const stk_array *show_image(const stk_batch *b)
+{
+    const stk_array *x = stk_field(b, "image");
+    for (int f = 0; !x; f++)
+        x = stk_field_at(b, f)->kind == STK_IMAGE ? stk_field_at(b, f) : NULL;
+    return x;
+}
+
 int show_next(stk_loader *l, struct show_view *v, stk_error *e)
 {
     *v = (struct show_view){0};
     const int rc = stop_next(l, &v->batch, e);
     if (rc != STK_OK)
         return rc;
-    const stk_array *x = stk_field(v->batch, "image"), *y = stk_field(v->batch, "label");
-    for (int f = 0; !x; f++) /* the first of several views */
-        x = stk_field_at(v->batch, f)->kind == STK_IMAGE ? stk_field_at(v->batch, f) : NULL;
+    const stk_array *x = show_image(v->batch), *y = stk_field(v->batch, "label");
     const stk_array *i = stk_field(v->batch, "index");
     const int64_t *shape = x->shape + x->ndim - 3;
     v->first = (struct sheet_image){x->data, .h = (int)shape[0], .w = (int)shape[1], .channels = (int)shape[2]};

@@ -27,6 +27,8 @@ enum { SHOW_MAX_DRAWS = 16 };
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e);
 int show_next(stk_loader *l, struct show_view *v, stk_error *e);
 void show_release(struct show_view *v);
+/* The image of a batch, or that of its first view. */
+const stk_array *show_image(const stk_batch *b);
 
 /* The caption of an image: its class, its label, or its file name. */
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n);

@@ -8,13 +8,13 @@
 
 #include "show.h"
 
-/* The rows of a ragged field that belong to one row of the batch. */
+/* The rows of a ragged field that belong to one row of the batch; 0: also if the row has several images. */
 static int64_t rows_of(const stk_batch *b, const stk_array *x, int64_t row, int64_t *first)
 {
     char name[256];
     snprintf(name, sizeof name, "%s.offsets", x->name);
     const stk_array *offsets = stk_field(b, name);
-    if (!offsets)
+    if (!offsets || offsets->shape[0] != stk_samples(b) + 1)
         return 0;
     *first = ((const int64_t *)offsets->data)[row];
     return ((const int64_t *)offsets->data)[row + 1] - *first;
@@ -50,14 +50,37 @@ int show_has_boxes(const stk_batch *b)
     return 0;
 }
 
+/* Whether a field belongs to the view of this image: in other views its name starts with theirs. */
+static int is_of(const stk_batch *b, const stk_array *x, const stk_array *image)
+{
+    for (int f = 0; f < stk_batch_n_fields(b); f++) {
+        const stk_array *y = stk_field_at(b, f);
+        const size_t n = strlen(y->name);
+        if (y->kind == STK_IMAGE && y != image && strncmp(x->name, y->name, n) == 0 && x->name[n] == '.')
+            return 0;
+    }
+    return 1;
+}
+
+/* The field of class indices, one for each box. */
+static const stk_array *labels_of(const stk_batch *b, const stk_array *image)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s.labels", image->name);
+    const stk_array *x = stk_field(b, name);
+    return x ? x : stk_field(b, "labels");
+}
+
 int show_marks(const struct show_view *v, int64_t row, struct marks *m)
 {
     int64_t first = 0, n = 0;
     int some = 0;
-    const stk_array *labels = stk_field(v->batch, "labels");
+    const stk_array *image = show_image(v->batch), *labels = labels_of(v->batch, image);
     *m = (struct marks){0};
     for (int f = 0; f < stk_batch_n_fields(v->batch); f++) {
         const stk_array *x = stk_field_at(v->batch, f);
+        if (!is_of(v->batch, x, image))
+            continue;
         if (x->kind == STK_MASK) {
             mask_of(v, x, row, m);
         } else if (x->kind == STK_POINTS) {

@@ -338,7 +338,9 @@ STK_API int stk_state_set(stk_loader *l, const char *text, stk_error *e);
  * over all ranks; int64) and "valid" (bool), which stk_batch_n_fields does not count.
  * A ragged field (text, bytes, numbers of an open shape) has all its rows in one array, one after the other. Row i goes
  * from "NAME.offsets"[i] to [i + 1] (int64), counted along the first dimension. If other dimensions differ, too, the
- * values are flat, and "NAME.shapes" has the shape of every row. A padded field has equal rows and "NAME.lengths". */
+ * values are flat, and "NAME.shapes" has the shape of every row. A padded field has equal rows and "NAME.lengths".
+ * Masks, boxes and keypoints of a view are "VIEW.NAME". If the view makes n images (VIEW*n), their ragged fields have
+ * n rows for each sample: offsets[n * i] and the following belong to sample i. */
 STK_API int64_t stk_samples(const stk_batch *b); /* rows */
 STK_API int64_t stk_batch_epoch(const stk_batch *b);
 STK_API int stk_batch_n_fields(const stk_batch *b);

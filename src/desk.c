@@ -51,7 +51,8 @@ void desk_done(struct desk *d)
 size_t desk_held(const struct desk *d)
 {
     const struct reading *r = &d->reading;
-    return r->file.cap + r->derived.cap + r->spare[0].cap + r->spare[1].cap + d->spare.cap + d->held.cap + d->arena.cap;
+    const size_t reading = r->file.cap + r->derived.cap + r->masks.cap + r->spare[0].cap + r->spare[1].cap;
+    return reading + d->spare.cap + d->held.cap + d->arena.cap;
 }
 
 static uint8_t *blank(struct desk *d, struct buf *f, size_t n)

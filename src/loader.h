@@ -113,6 +113,8 @@ uint64_t loader_fingerprint(const struct stk_loader *l);
  * may be making them and may call this loader, so no lock is held meanwhile. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
+enum { OWN_FIELDS = 3 }; /* index, position and valid */
+
 /* loader_fields.c: describes the fields of batches, and makes the plan for the image. */
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);
 /* Makes f ragged pixels, as options.sizes says; frame: as in struct field. */

@@ -326,8 +326,8 @@ void loader_device_explain(struct stk_loader *l, struct buf *b)
         buf_printf(b, "           images cross the bus as bytes and become %s %s there\n", dtype_name(l->options.dtype),
                    l->options.layout == STK_NCHW ? "NCHW" : "NHWC");
     else if (l->image >= 0 && !d->bytes)
-        buf_printf(b, "           images cross the bus as %s, because an op works on finished rows\n",
-                   dtype_name(l->options.dtype));
+        buf_printf(b, "           images cross the bus as %s, because %s\n", dtype_name(l->options.dtype),
+                   l->options.sizes == STK_SIZES_SAME ? "an op works on finished rows" : "they differ in size");
     if (l->image >= 0)
         loader_parcel_explain(l, b);
 }

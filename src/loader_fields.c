@@ -32,14 +32,13 @@ static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
     return field_of(f, l->op.result, e);
 }
 
-enum { OWN_FIELDS = 3 };
-
 static int add_beside(struct field *fields, int *n, const struct field *of, const char *suffix, stk_error *e)
 {
     if (*n >= FIELD_MAX)
         return error_set(e, STK_EUSAGE, "open", "too many ragged fields; choose fewer with fields");
     struct field *f = &fields[(*n)++];
     *f = small_field("", STK_INT64);
+    f->copies = of->copies;
     const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 1, of->name, suffix);
     return length > 0 ? STK_OK : STK_EBUG;
 }
@@ -125,11 +124,10 @@ static int lay_none(struct stk_loader *l, stk_error *e)
  * them. */
 static int check_sizes(const struct stk_loader *l, stk_error *e)
 {
-    const char *other = l->copies > 1                         ? "several views"
-                        : l->op.run                           ? "a function that changes rows"
-                        : plan_soft_classes(l->plan) > 0      ? "MixUp and CutMix"
-                        : l->device.cuda || l->options.device ? "device"
-                                                              : NULL;
+    const char *other = l->copies > 1                    ? "several views"
+                        : l->op.run                      ? "a function that changes rows"
+                        : plan_soft_classes(l->plan) > 0 ? "MixUp and CutMix"
+                                                         : NULL;
     return other
                ? error_set(
                      e, STK_EUSAGE, "open",
@@ -150,7 +148,7 @@ static int lay_image(struct stk_loader *l, struct field *fields, int *n, stk_err
         p.fixed_h = (int32_t)f->shape[0];
         p.fixed_w = (int32_t)f->shape[1];
     }
-    p.bytes = l->device.bytes;
+    p.bytes = l->device.bytes && o->sizes == STK_SIZES_SAME; /* padding is in the type of the result */
     p.open = f->kind == FIELD_ENCODED && (o->batch_size == 1 || o->sizes != STK_SIZES_SAME);
     p.classes = source_n_classes(l->source);
     const int rc = loader_views_open(l, &p, fields, n, e);
@@ -210,7 +208,7 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
     l->soft = -1;
     int rc = l->image >= 0 ? lay_image(l, fields, n, e) : lay_none(l, e);
     if (rc == STK_OK)
-        rc = loader_follow_open(l, fields, source_n_fields(l->source), e);
+        rc = loader_follow_open(l, fields, n, e);
     if (rc == STK_OK && l->plan && plan_soft_classes(l->plan) > 0)
         rc = lay_soft_label(l, fields, *n, e);
     if (rc != STK_OK)

@@ -22,106 +22,25 @@
 
 static const char stage[] = "transform";
 
-/* ------------------------------------------------------------------ open and close */
-
-/* The size of masks is that of the image. */
-static void describe_mask(const struct stk_loader *l, struct field *f)
-{
-    const bool small = f->what == STK_BYTES || f->dtype == STK_UINT8 || f->dtype == STK_BOOL;
-    const bool open = plan_is_open(l->plan);
-    f->dtype = f->mask_dtype ? f->mask_dtype : small ? STK_UINT8 : STK_INT32;
-    f->what = STK_MASK;
-    f->kind = open ? FIELD_OPEN : FIELD_TENSOR;
-    f->ndim = 2;
-    plan_size(l->plan, &f->shape[1], &f->shape[0]);
-    f->bytes = dtype_bytes(f->dtype) * (open ? 1 : (size_t)f->shape[0] * (size_t)f->shape[1]);
-    f->pad = false;
-    if (l->options.sizes != STK_SIZES_SAME)
-        loader_fields_frame(l, f, 1);
-}
-
-static void describe_masks(const struct stk_loader *l, struct field *f)
-{
-    f->what = STK_MASKS;
-    if (plan_is_open(l->plan))
-        return;
-    plan_size(l->plan, &f->shape[2], &f->shape[1]);
-    f->bytes = (size_t)f->shape[1] * (size_t)f->shape[2];
-}
-
-static int check_ops(const struct stk_loader *l, bool points, stk_error *e)
-{
-    const char *op = l->copies > 1 ? "several views" : plan_not_followed(l->plan);
-    if (l->follow.n > 0 && op)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%s cannot be combined with masks, boxes and keypoints; remove it from the ops, or leave them "
-                         "out of fields",
-                         op);
-    op = plan_needs_boxes(l->plan);
-    if (op && l->follow.boxes < 0)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%s needs boxes, and the samples have none; declare a column as boxes: "
-                         "fields=\"image, bbox:boxes(xywh)\"",
-                         op);
-    op = plan_needs_points(l->plan);
-    if (op && !points)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%s needs keypoints, and the samples have none; declare a column as keypoints: "
-                         "fields=\"image, points:keypoints(17,3)\"",
-                         op);
-    return STK_OK;
-}
-
-/* Without an image to follow, these fields are as the source has them. */
-static int describe_alone(const struct field *fields, int n, stk_error *e)
-{
-    for (int i = 0; i < n; i++)
-        if (fields[i].follow == FOLLOW_MASK)
-            return error_set(e, STK_EUSAGE, "open", "the mask %s belongs to an image: add the image to fields",
-                             fields[i].name);
-    return STK_OK;
-}
-
-int loader_follow_open(struct stk_loader *l, struct field *fields, int n, stk_error *e)
-{
-    bool points = false;
-    l->follow.boxes = -1;
-    if (l->image < 0)
-        return describe_alone(fields, n, e);
-    for (int i = 0; i < n; i++) {
-        struct field *f = &fields[i];
-        l->follow.n += f->follow != FOLLOW_NONE;
-        points |= f->follow == FOLLOW_POINTS;
-        if (f->follow == FOLLOW_BOXES && l->follow.boxes >= 0)
-            return error_set(e, STK_EUSAGE, "open", "%s and %s are both boxes; only one field can have this kind",
-                             fields[l->follow.boxes].name, f->name);
-        if (f->follow == FOLLOW_BOXES) {
-            l->follow.boxes = i;
-            l->follow.format = f->box_format = plan_box_format(l->plan, f->box_format);
-            f->what = STK_BOXES;
-        } else if (f->follow == FOLLOW_POINTS)
-            f->what = STK_POINTS;
-        else if (f->follow == FOLLOW_MASK)
-            describe_mask(l, f);
-        else if (f->follow == FOLLOW_MASKS)
-            describe_masks(l, f);
-    }
-    return check_ops(l, points, e);
-}
+/* ------------------------------------------------------------------ memory */
 
 int following_init(struct following *f, const struct stk_loader *l, stk_error *e)
 {
     *f = (struct following){0};
     if (l->follow.n == 0)
         return STK_OK;
-    f->job = calloc(1, sizeof *f->job);
-    return f->job ? STK_OK : error_nomem(e, "open", sizeof *f->job);
+    f->copies = l->copies;
+    f->jobs = calloc((size_t)l->copies, sizeof *f->jobs);
+    f->own = l->follow.own ? calloc(1, sizeof *f->own) : NULL;
+    return f->jobs && (f->own || !l->follow.own) ? STK_OK
+                                                 : error_nomem(e, "open", ((size_t)l->copies + 1) * sizeof *f->jobs);
 }
 
 void following_done(struct following *f)
 {
     ragged_row_done(&f->raw);
-    free(f->job);
+    free(f->jobs);
+    free(f->own);
     free(f->at);
     free(f->keep);
     *f = (struct following){0};
@@ -135,7 +54,7 @@ void following_trim(struct following *f, const struct budget *b)
 
 size_t following_held(const struct following *f)
 {
-    return f->raw.cap + (size_t)f->n_most * (sizeof *f->at + 1);
+    return f->raw.cap + (size_t)f->n_most * (sizeof *f->at + (size_t)f->copies);
 }
 
 /* ------------------------------------------------------------------ boxes before the ops */
@@ -146,7 +65,7 @@ static int reserve_boxes(struct following *f, int64_t n, stk_error *e)
         return STK_OK;
     const int64_t most = n + n / 4 + 16;
     const size_t bytes = (size_t)most * sizeof *f->at;
-    void *at = realloc(f->at, bytes), *keep = realloc(f->keep, (size_t)most);
+    void *at = realloc(f->at, bytes), *keep = realloc(f->keep, (size_t)most * (size_t)f->copies);
     f->at = at ? at : f->at;
     f->keep = keep ? keep : f->keep;
     if (!at || !keep)
@@ -227,10 +146,28 @@ const struct cell *following_cell(const struct making_row *m)
     return &m->w->desk.reading.cells[m->f];
 }
 
-static int make_boxes(const struct making_row *m, stk_error *e)
+int following_go(struct making_row *m, int k, stk_error *e)
 {
     struct following *f = &m->w->follow;
-    struct ragged_row *to = batch_open_ragged(m->b, m->f, m->row);
+    m->v = m->l->views;
+    m->job = &f->jobs[k];
+    m->keep = f->keep + k * f->n_most;
+    for (m->copy = k; m->copy >= m->v->copies; m->v++)
+        m->copy -= m->v->copies;
+    const struct follower *to = &m->v->followers[m->f];
+    m->to = to->to;
+    m->at = m->row * m->v->copies + m->copy;
+    if (!to->own)
+        return STK_OK;
+    m->job = f->own;
+    return plan_follow_own(to->own, &f->jobs[k], f->own, e);
+}
+
+static int make_boxes(const struct making_row *m, uint8_t *keep, stk_error *e)
+{
+    struct following *f = &m->w->follow;
+    struct ragged_row *to = batch_open_ragged(m->b, m->to, m->at);
+    const enum box_format format = m->b->depot->fields[m->to].box_format;
     const size_t bytes = (size_t)f->boxes.n * 4 * sizeof(float);
     int64_t n = 0;
     int rc = STK_OK;
@@ -240,10 +177,10 @@ static int make_boxes(const struct making_row *m, stk_error *e)
         double box[4];
         for (int k = 0; k < 4; k++)
             box[k] = (double)f->at[i][k];
-        f->keep[i] = follow_box(f->job, box);
-        if (to && f->keep[i])
-            box_from_corners(m->l->follow.format, box, (float *)(void *)to->data + 4 * n);
-        n += f->keep[i];
+        keep[i] = follow_box(m->job, box);
+        if (to && keep[i])
+            box_from_corners(format, box, (float *)(void *)to->data + 4 * n);
+        n += keep[i];
     }
     if (!to)
         return rc;
@@ -270,7 +207,7 @@ static void keep_entries(const struct making_row *m, struct ragged_row *to)
     const size_t size = all > 0 ? to->n / (size_t)all : 0;
     int64_t n = 0;
     for (int64_t i = 0; i < all && m->l->follow.boxes >= 0; i++) {
-        if (!m->w->follow.keep[i])
+        if (!m->keep[i])
             continue;
         if (n != i)
             memcpy(to->data + (size_t)n * size, to->data + (size_t)i * size, size);
@@ -301,7 +238,7 @@ static int make_entry(const struct making_row *m, float *at, int64_t count, int6
         double p[2] = {(double)at[0] * (m->of->relative ? f->w : 1), (double)at[1] * (m->of->relative ? f->h : 1)};
         if (!isfinite(p[0]) || !isfinite(p[1]))
             return error_set(e, STK_EDATA, stage, "%s has a number that is not finite", m->of->name);
-        *stays &= follow_point(f->job, p);
+        *stays &= follow_point(m->job, p);
         at[0] = (float)p[0];
         at[1] = (float)p[1];
     }
@@ -338,33 +275,54 @@ static int make_points(const struct making_row *m, struct ragged_row *to, stk_er
 
 static int make_ragged(const struct making_row *m, stk_error *e)
 {
-    struct ragged_row *to = batch_open_ragged(m->b, m->f, m->row);
+    struct ragged_row *to = batch_open_ragged(m->b, m->to, m->at);
     if (!to)
         return STK_OK; /* the whole batch will be refused */
     to->n = 0;
     memset(to->shape, 0, sizeof to->shape);
-    const int rc = m->of->follow == FOLLOW_EACH     ? make_each(m, to, e)
-                   : m->of->follow == FOLLOW_POINTS ? make_points(m, to, e)
-                                                    : following_masks(m, to, e);
+    const int rc = m->of->follow == FOLLOW_EACH ? make_each(m, to, e) : make_points(m, to, e);
     if (rc != STK_OK)
         to->n = 0;
     batch_close_ragged(m->b, to);
     return rc;
 }
 
+static int make_field(struct making_row *m, stk_error *e)
+{
+    int rc = STK_OK;
+    if (m->of->follow == FOLLOW_MASK)
+        return following_mask(m, e);
+    if (m->of->follow == FOLLOW_MASKS)
+        return following_masks(m, e);
+    for (int k = 0; k < m->l->copies && rc == STK_OK; k++) {
+        rc = following_go(m, k, e);
+        if (rc == STK_OK)
+            rc = make_ragged(m, e);
+    }
+    return rc;
+}
+
 int loader_follow_make(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                        stk_error *e)
 {
-    struct making_row m = {.l = l, .w = w, .b = b, .sample = (int64_t)d->sample, .row = row, .f = l->follow.boxes};
-    int rc = plan_follow(l->plan, d, w->follow.w, w->follow.h, w->follow.job, e);
-    if (rc == STK_OK && m.f >= 0)
-        rc = make_boxes(&m, e);
+    struct following *f = &w->follow;
+    struct making_row m = {.l = l, .w = w, .b = b, .sample = (int64_t)d->sample, .row = row};
+    int rc = STK_OK, k = 0;
+    for (const struct view *v = l->views; v < l->views + l->n_views; v++)
+        for (int copy = 0; copy < v->copies && rc == STK_OK; copy++, k++) {
+            const struct draw own = loader_views_key(d, v, copy);
+            rc = plan_follow(v->plan, &own, f->w, f->h, &f->jobs[k], e);
+        }
+    m.f = l->follow.boxes;
+    for (k = 0; k < l->copies && m.f >= 0 && rc == STK_OK; k++) {
+        rc = following_go(&m, k, e);
+        if (rc == STK_OK)
+            rc = make_boxes(&m, f->keep + k * f->n_most, e);
+    }
     for (m.f = 0; m.f < source_n_fields(l->source) && rc == STK_OK; m.f++) {
         m.of = source_field_at(l->source, m.sample, m.f);
-        if (m.of->follow == FOLLOW_MASK)
-            rc = following_mask(&m, e);
-        else if (m.of->follow != FOLLOW_NONE && m.of->follow != FOLLOW_BOXES)
-            rc = make_ragged(&m, e);
+        if (m.of->follow != FOLLOW_NONE && m.of->follow != FOLLOW_BOXES)
+            rc = make_field(&m, e);
     }
     return rc;
 }

@@ -399,6 +399,7 @@ void loader_close(struct stk_loader *l)
         budget_done(&l->budget);
     loader_cache_close(l);
     free(l->workers);
+    loader_follow_close(l);
     loader_views_close(l);
     source_close(l->source);
     order_done(&l->order);

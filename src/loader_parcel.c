@@ -42,6 +42,8 @@ static const char *why_whole(const struct stk_loader *l, const struct field *ima
         return "which is what device_work=auto chooses in this version";
     if (source_field(l->source, l->image)->kind != FIELD_ENCODED)
         return "because images are not JPEGs";
+    if (l->options.sizes != STK_SIZES_SAME)
+        return "because images differ in size";
     if (!l->device.bytes || l->soft >= 0)
         return "because an op works on finished rows";
     if (l->copies > 1)

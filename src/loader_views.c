@@ -47,26 +47,57 @@ static int read_name(struct text *t, struct view *v)
     return STK_OK;
 }
 
-static int check_name(const struct stk_loader *l, struct text *t, int32_t column, const struct view *v)
+/* One pipeline of the text. */
+struct pipeline {
+    struct view view; /* its name and copies */
+    int32_t column;
+    int follower; /* the field of the source that it is for; -1: it is a view */
+    const char *ops, *end;
+};
+
+static int check_name(const struct stk_loader *l, struct text *t, const struct pipeline *p)
 {
-    for (const struct view *other = l->views; other < v; other++)
-        if (strcmp(other->name, v->name) == 0)
-            return text_error(t, column, "two pipelines are named %s", v->name);
-    for (int f = 0; f < source_n_fields(l->source); f++)
-        if (f != l->image && strcmp(source_field(l->source, f)->name, v->name) == 0)
-            return text_error(t, column, "%s is a field of the source; give the view another name", v->name);
+    bool twice = p->follower >= 0 && l->follow.ops[p->follower];
+    for (int i = 0; i < l->n_views; i++)
+        twice |= strcmp(l->views[i].name, p->view.name) == 0;
+    if (twice)
+        return text_error(t, p->column, "two pipelines are named %s", p->view.name);
+    if (p->follower >= 0 && p->view.copies > 1)
+        return text_error(t, p->column, "%s is a field of the source, so *%d is not possible", p->view.name,
+                          p->view.copies);
+    for (int f = 0; f < source_n_fields(l->source) && p->follower < 0; f++)
+        if (f != l->image && strcmp(source_field(l->source, f)->name, p->view.name) == 0)
+            return text_error(t, p->column, "%s is a field of the source; give the view another name", p->view.name);
     return STK_OK;
 }
 
-/* The ops up to the next ";" of the whole text, each other character replaced by a space. */
-static char *text_of(const struct text *t, const char *end)
+/* Reads the next pipeline, and leaves t after it. */
+static int read_pipeline(const struct stk_loader *l, struct text *t, struct pipeline *p)
 {
-    char *const text = malloc((size_t)(end - t->start) + 1);
+    *p = (struct pipeline){.column = text_column(t), .follower = -1};
+    const int rc = read_name(t, &p->view);
+    if (rc != STK_OK)
+        return rc;
+    for (int f = 0; f < source_n_fields(l->source); f++)
+        if (source_field(l->source, f)->follow && strcmp(source_field(l->source, f)->name, p->view.name) == 0)
+            p->follower = f;
+    p->ops = t->at;
+    t->at = p->end = t->at + strcspn(t->at, ";");
+    text_take(t, ';');
+    text_column(t); /* skips spaces */
+    return STK_OK;
+}
+
+/* The ops of a pipeline, with everything before them replaced by spaces. */
+static char *text_of(const struct text *t, const struct pipeline *p)
+{
+    const size_t n = (size_t)(p->end - t->start), from = (size_t)(p->ops - t->start);
+    char *const text = malloc(n + 1);
     if (!text)
         return NULL;
-    memset(text, ' ', (size_t)(end - t->start));
-    memcpy(text + (t->at - t->start), t->at, (size_t)(end - t->at));
-    text[end - t->start] = 0;
+    memset(text, ' ', from);
+    memcpy(text + from, p->ops, n - from);
+    text[n] = 0;
     return text;
 }
 
@@ -92,22 +123,12 @@ static void describe(const struct stk_loader *l, const struct view *v, struct fi
         loader_fields_frame(l, f, l->options.layout == STK_NHWC ? 1 : 2);
 }
 
-static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p, stk_error *e)
+static int add_view(struct stk_loader *l, struct text *t, const struct pipeline *one, struct plan_options *p,
+                    stk_error *e)
 {
     struct view *v = &l->views[l->n_views];
-    const int32_t column = text_column(t);
-    int rc = read_name(t, v);
-    if (rc == STK_OK)
-        rc = check_name(l, t, column, v);
-    if (rc != STK_OK)
-        return rc;
-    const char *const end = t->at + strcspn(t->at, ";");
-    char *const text = text_of(t, end);
-    if (!text)
-        return error_nomem(e, "ops", (size_t)(end - t->start));
-    p->ops = text;
-    rc = plan_new(&v->plan, p, e);
-    free(text);
+    *v = one->view;
+    const int rc = plan_new(&v->plan, p, e);
     if (rc != STK_OK)
         return rc;
     v->crops = plan_crops(v->plan);
@@ -116,9 +137,29 @@ static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p
     l->n_views++;
     l->copies += v->copies;
     if (v->copies > 1 && plan_is_open(v->plan))
-        return text_error(t, column, "several images of one sample must have one size: end with CenterCrop");
-    t->at = end;
+        return text_error(t, one->column, "several images of one sample must have one size: end with CenterCrop");
     return STK_OK;
+}
+
+static int add_pipeline(struct stk_loader *l, struct text *t, const struct pipeline *one, struct plan_options *p,
+                        stk_error *e)
+{
+    int rc = check_name(l, t, one);
+    if (rc == STK_OK && one->follower < 0 && l->n_views == VIEWS_MAX)
+        rc = text_error(t, one->column, "more than %d pipelines", VIEWS_MAX);
+    if (rc != STK_OK)
+        return rc;
+    char *const text = text_of(t, one);
+    if (!text)
+        return error_nomem(e, "ops", (size_t)(one->end - t->start));
+    if (one->follower >= 0) {
+        l->follow.ops[one->follower] = text; /* loader_follow_close() frees it */
+        return STK_OK;
+    }
+    p->ops = text;
+    rc = add_view(l, t, one, p, e);
+    free(text);
+    return rc;
 }
 
 /* Several views share only the image, so their ops have no common head, and their results must have one size. */
@@ -126,19 +167,28 @@ static int read_views(struct stk_loader *l, struct plan_options *p, stk_error *e
 {
     const char *const ops = p->ops ? p->ops : "";
     struct text t = {.start = ops, .at = ops, .e = e};
-    const char *const second = strchr(ops, ';');
-    p->several = strchr(ops, '*') || (second && second[1 + strspn(second + 1, " \t\n\v\f\r")]);
-    p->open = p->open && !p->several;
-    int rc = STK_OK;
+    struct pipeline one;
+    int rc, views = 0;
     do {
-        if (l->n_views == VIEWS_MAX)
-            rc = text_error(&t, text_column(&t), "more than %d pipelines", VIEWS_MAX);
-        else
-            rc = add_view(l, &t, p, e);
-        if (rc == STK_OK)
-            text_take(&t, ';');
-        text_column(&t); /* skips spaces */
+        rc = read_pipeline(l, &t, &one);
+        views += one.follower < 0 ? one.view.copies : 0;
     } while (rc == STK_OK && *t.at);
+    p->several = views > 1;
+    p->open = p->open && !p->several;
+    t.at = ops;
+    while (rc == STK_OK) {
+        rc = read_pipeline(l, &t, &one);
+        if (rc == STK_OK)
+            rc = add_pipeline(l, &t, &one, p, e);
+        if (!*t.at)
+            break;
+    }
+    if (rc == STK_OK && views == 0) { /* only fields have ops */
+        t.at = "";
+        p->ops = "";
+        rc = read_pipeline(l, &t, &one);
+        rc = rc == STK_OK ? add_view(l, &t, &one, p, e) : rc;
+    }
     if (rc == STK_OK && l->copies > VIEW_COPIES)
         rc = error_set(e, STK_EUSAGE, "ops", "ops: %d views in all, but at most %d are possible", l->copies,
                        VIEW_COPIES);
@@ -182,7 +232,7 @@ static struct rect enclose(struct rect a, struct rect b)
     return (struct rect){x, y, right - x, bottom - y};
 }
 
-static struct draw draw_of(const struct draw *d, const struct view *v, int copy)
+struct draw loader_views_key(const struct draw *d, const struct view *v, int copy)
 {
     struct draw own = *d;
     own.view = v->key + (uint64_t)(copy / v->crops);
@@ -198,7 +248,7 @@ int loader_views_draw(const struct stk_loader *l, const struct draw *d, int32_t 
     for (const struct view *v = l->views; v < l->views + l->n_views; v++)
         for (int copy = 0; copy < v->copies; copy++, at++) {
             struct job *j = jobs ? &jobs[at] : &alone;
-            const struct draw own = draw_of(d, v, copy);
+            const struct draw own = loader_views_key(d, v, copy);
             const int rc = rest ? plan_draw_rest(v->plan, &own, w, h, j, e) : plan_draw(v->plan, &own, w, h, j, e);
             if (rc != STK_OK)
                 return rc;
@@ -294,7 +344,7 @@ int loader_views_drawn(const struct stk_loader *l, const struct draw *d, int32_t
     json_open(j, "views", '[');
     for (const struct view *v = l->views; v < l->views + l->n_views; v++)
         for (int copy = 0; copy < v->copies && rc == STK_OK; copy++) {
-            const struct draw own = draw_of(d, v, copy);
+            const struct draw own = loader_views_key(d, v, copy);
             json_open(j, NULL, '{');
             json_text(j, "view", v->name);
             json_int(j, "copy", copy);

@@ -5,7 +5,8 @@
  *     "RandomResizedCrop(224) | Normalize"                              one view, named image
  *     "global*2: RandomResizedCrop(224) ; local*8: RandomResizedCrop(96)"   ten views in two fields
  *
- * The image is read and decoded once for all views. Each view has draws of its own.
+ * The image is read and decoded once for all views. Each view has draws of its own. A pipeline whose name is a field
+ * that follows the image is not a view: loader_follow.c runs it.
  */
 #ifndef LOADER_VIEWS_H
 #define LOADER_VIEWS_H
@@ -18,6 +19,12 @@ struct worker;
 
 enum { VIEWS_MAX = 16, VIEW_COPIES = 64 }; /* names; views in all */
 
+/* A field that follows the image through a view. */
+struct follower {
+    int to;           /* the field of the batch */
+    struct plan *own; /* further ops of its own; NULL: none */
+};
+
 /* A field of the batch that is made from the image. */
 struct view {
     char name[FIELD_NAME];
@@ -25,7 +32,8 @@ struct view {
     int crops;    /* of them, one after the other, crops of the same image; the others are drawn separately */
     uint64_t key; /* of the draws of its first copy */
     struct plan *plan;
-    int field; /* of the batch */
+    int field;                            /* of the batch */
+    struct follower followers[FIELD_MAX]; /* by field of the source */
 };
 
 /* Reads names and counts, makes the plans, and describes the fields: the first view is the field `image`, the others
@@ -33,6 +41,8 @@ struct view {
 int loader_views_open(struct stk_loader *l, struct plan_options *p, struct field *fields, int *n, stk_error *e);
 void loader_views_close(struct stk_loader *l);
 
+/* The key of the draws of one copy of a view. */
+struct draw loader_views_key(const struct draw *d, const struct view *v, int copy);
 /* Draws all views for an image of w x h pixels: the whole image, or its head's result if `rest` is set. Sets what they
  * need of it. head: of the file, if it may be decoded at a smaller size; else NULL. jobs: one per view; NULL: they are
  * not needed. */

@@ -265,6 +265,10 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     for (int i = 0; l->copies > 1 && i < l->n_views; i++)
         buf_printf(&b, "%-10s %d x %s: %s\n", i ? "" : "views", l->views[i].copies, l->views[i].name,
                    plan_text(l->views[i].plan));
+    for (int i = 0; l->n_views > 0 && i < source_n_fields(l->source); i++)
+        if (l->views[0].followers[i].own)
+            buf_printf(&b, "           %s: then %s\n", source_field(l->source, i)->name,
+                       plan_text(l->views[0].followers[i].own));
     if (l->ops_unused)
         buf_printf(&b, "ops        not run: fields does not include the image\n");
     if (l->options.fidelity == STK_DRAFT)

@@ -8,7 +8,7 @@ import functools
 import json
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ class Column:
     objects: bool  # Python objects, kept in Objects
     last: bool  # viewed as channels_last
     sizes: bool = field(default=False, kw_only=True)  # true heights and widths of padded images
+    views: int = field(default=1, kw_only=True)  # ragged: rows for each sample
     convert: _output.Convert
     convert_beside: _output.Convert
 
@@ -94,7 +95,7 @@ def strings(kind: str, values: Any, offsets: NDArray[np.int64]) -> list[Any]:
 def _ragged(c: Column, arrays: list[Any]) -> Any:
     if c.beside[0] != "offsets":
         return Padded(*arrays)
-    rows = Ragged(*arrays)
+    rows = Ragged(*arrays, views=c.views)
     return list(rows) if c.kind in ("image", "mask") else rows  # sizes="list"
 
 
@@ -156,17 +157,26 @@ class Form:
         fill: Fill | None,
         collate: Callable[[list[Any]], Any] | None,
         batch_fn: Callable[[Any], Any] | None,
+        pipelines: Mapping[str, int] | None = None,
     ) -> None:
-        """arrays: names and dimensions of the arrays in memory that are the source, in the user's order."""
+        """arrays: names and dimensions of the arrays in memory that are the source, in the user's order.
+
+        pipelines: the names of the pipelines of the ops, and how many images each makes.
+        """
         self.about = {name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()}
         self.is_open = any(0 in shape for _, shape, _, beside in self.about.values() if not beside)
         columns = list(self.about)
         images = [name for name in columns if self.about[name][2] == "image"]
-        own = [name for name in columns[: -len(OWN)] if name not in images[1:]]  # further images are views of the first
+        self._views = dict(pipelines or {})
+        self._images = images
+        own = [name for name in columns[: -len(OWN)] if name.partition(".")[0] not in images[1:]]  # not further views
         if wanted is None:
-            order = array_order(own, arrays) if arrays else range(len(own))
-            names = [name for _, name in sorted(zip(order, own, strict=True))]
-            wanted = [Wanted(n, n) for name in names for n in (images if name in images else [name])]
+            base = [name if name in images else self._base(name) for name in own]
+            order = array_order(base, arrays) if arrays else range(len(own))
+            names = [name for _, name in sorted(zip(order, base, strict=True))]
+            wanted = [Wanted(n, n) for name in names for n in self._in_views(name, columns)]
+        else:
+            wanted = [one for w in wanted for one in self._expanded(w, columns)]
         bound = (
             bool(own) and [w.name for w in wanted if not w.own] == own
         )  # the engine already uses the requested names
@@ -176,10 +186,7 @@ class Form:
         self.columns: list[Column] = []
         for w in wanted:
             self._add(*self._named(w, columns, bound), w.column, layout)
-        padded = next((c for c in self.columns if c.beside == ("sizes",)), None)  # all have the sizes of the image
-        if padded:
-            self.names += ("sizes" if "sizes" not in self.names else "image_sizes",)
-            self.columns.append(replace(padded, called="sizes", kind="tensor", sizes=True, last=False))
+        self._add_sizes()
         handle.select(tuple(name for c in self.columns if not c.sizes for name in c.arrays))
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
@@ -187,6 +194,35 @@ class Form:
         self._make = batch._make
         with_room: Any = type("Batch", (batch,), {})  # a subclass, so that it can have an attribute
         self._make_drawn = with_room._make
+
+    def _base(self, name: str) -> str:
+        """The name of a field without that of its view."""
+        view, _, base = name.partition(".")
+        return base if base and view in self._images else name
+
+    def _in_views(self, name: str, columns: list[str]) -> list[str]:
+        """The image, or a field, under its names in all views."""
+        if name in self._images:
+            return self._images
+        return [n for n in (name, *(f"{view}.{name}" for view in self._images)) if n in columns]
+
+    def _expanded(self, w: Wanted, columns: list[str]) -> list[Wanted]:
+        """The field, or if only views have it, the field in all views."""
+        if w.own or w.column in columns or not self._views:
+            return [w]
+        if w.name in columns:
+            return [Wanted(w.name, w.name, "str" if w.kind == "str" else "")]
+        image = "image" in (w.name, w.column, w.kind)
+        names = self._images if image else self._in_views(w.name, columns)
+        return [Wanted(name, name) for name in names] or [w]
+
+    def _add_sizes(self) -> None:
+        """Adds the true sizes of padded images. Masks have those of the image, unless they have ops of their own."""
+        for c in [c for c in self.columns if c.beside == ("sizes",)]:
+            name = "sizes" if "sizes" not in self.names else f"{c.name}_sizes"
+            if name == "sizes" or c.name in self._views:
+                self.names += (name,)
+                self.columns.append(replace(c, called=name, kind="tensor", sizes=True, last=False))
 
     def _named(self, w: Wanted, columns: list[str], bound: bool) -> tuple[str, str]:
         """The engine's name of a field, and its conversion in Python."""
@@ -222,6 +258,7 @@ class Form:
         name = "index" if computed else name
         dtype, shape, kind, beside = self.about[name]
         number, fill = list(self.about).index(name), self._fill
+        view, _, follower = name.partition(".")
         self.columns.append(
             Column(
                 name=name,
@@ -235,6 +272,7 @@ class Form:
                 last=layout == "channels_last" and len(shape) >= 3 and (kind == "image" or name == "image"),
                 convert=_output.converter(self._output, dtype, called),
                 convert_beside=_output.converter(self._output, "int64", called),
+                views=self._views.get(view, 1) if follower and view in self._images and beside else 1,
             )
         )
 
@@ -309,7 +347,8 @@ class Form:
 
     def _adopted(self, c: Column, value: Any) -> Any:
         if isinstance(value, Ragged):
-            return Ragged(*(self._adopted(c, part) for part in (value.values, value.offsets, value.shapes)))
+            parts = (self._adopted(c, part) for part in (value.values, value.offsets, value.shapes))
+            return Ragged(*parts, views=value.views)
         if isinstance(value, list) and c.kind in ("image", "mask"):
             return [self._adopted(c, one) for one in value]
         if isinstance(value, Padded):

@@ -123,23 +123,42 @@ def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
     return wanted
 
 
-def view_names(ops: str) -> list[str]:
-    """The names of the pipelines in a text of ops.
+def pipelines(ops: str) -> dict[str, int]:
+    """The names of the pipelines in a text of ops, and how many images each makes.
 
-    >>> view_names("global*2: CenterCrop(8) ; image: CenterCrop(4)")
-    ['global', 'image']
+    >>> pipelines("global*2: CenterCrop(8) ; mask: CenterCrop(4)")
+    {'global': 2, 'mask': 1}
     """
-    return re.findall(r"(?:^|;)\s*(\w+)\s*(?:\*\s*\d+\s*)?:", ops)
+    found = re.findall(r"(?:^|;)\s*(\w+)\s*(?:\*\s*(\d+)\s*)?:", ops)
+    return {name: int(count or 1) for name, count in found}
 
 
-def texts(wanted: list[Wanted] | None, views: Sequence[str] = ()) -> list[str | None]:
-    """Texts to try on the engine until one names columns that exist; None: all fields. Views are made of the image."""
-    mine = [w for w in wanted or () if not w.own and w.column not in views]
-    if any(w.column in views for w in wanted or ()):
-        mine.insert(0, Wanted("image", "image"))
+def _of_views(wanted: Sequence[Wanted], views: Sequence[str]) -> list[Wanted]:
+    """The fields of the source that are needed for views, and for fields that follow them (a.mask)."""
+    found, more = [], []
+    for w in wanted:
+        view, _, field = w.column.partition(".")
+        if view not in views or w.kind or w.name != w.column:
+            found.append(w)
+        else:
+            more += [Wanted(name, name) for name in ("image", field) if name]
+    return list({w.name: w for w in (*more, *found)}.values())
+
+
+def texts(wanted: list[Wanted] | None, views: Mapping[str, int] | None = None) -> list[str | None]:
+    """Texts to try on the engine until one names columns that exist; None: all fields. Views are made of the image.
+
+    views: the pipelines. One of them may also be for a column, unless it makes several images.
+    """
+    mine = [w for w in wanted or () if not w.own]
     if not mine:
         return [None]
-    found = [", ".join(w.text(kinds) for w in mine) for kinds in (True, False)]
+    names = list(views or ())
+    doubtful = [w.column for w in mine if w.column in names and (views or {})[w.column] == 1]
+    lists = (
+        [mine] + [_of_views(mine, [n for n in names if n != column]) for column in doubtful] + [_of_views(mine, names)]
+    )
+    found = [", ".join(w.text(kinds) for w in one) for one in lists for kinds in (True, False)]
     return list(dict.fromkeys(found))
 
 

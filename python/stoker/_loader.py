@@ -24,7 +24,7 @@ from . import _device, _explain, _get, _ranks, _stoker
 from ._arguments import Fields, Ops, Options, known_keywords
 from ._batch import Batch, Form, Raw
 from ._errors import ELSEWHERE, DataError, Error, bad_limit, make, usage
-from ._fields import from_features, texts, view_names, wanted_of
+from ._fields import from_features, pipelines, texts, wanted_of
 from ._handles import handle_in
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
@@ -371,12 +371,13 @@ class Loader(Generic[B_co]):
             fill,
             a["collate_fn"],
             a["batch_fn"],
+            pipelines(self._transform.text),
         )
 
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
         plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
-        views = view_names(self._transform.text)
+        views = pipelines(self._transform.text)
         choices = [None] if plain else texts(self._wanted, views)  # fields of plain sources are chosen in Python
         handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output, self._settle)
         try:

@@ -17,6 +17,8 @@ class Ragged:
     offsets    where each row starts: row i is `values[offsets[i]:offsets[i + 1]]`, and `ragged[i]` gives it without a
                copy
     shapes     the shape of each row, if rows differ in more than the first dimension (values are flat then); else None
+    views      of a field that follows several views of one name: how many. Then `offsets` has as many rows for each
+               sample, and `ragged[i]` is the list of them
 
     >>> import numpy as np
     >>> r = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
@@ -24,19 +26,22 @@ class Ragged:
     (3, array([1, 2]), [[1, 2], [], [3]])
     """
 
-    __slots__ = ("offsets", "shapes", "values")
+    __slots__ = ("offsets", "shapes", "values", "views")
 
-    def __init__(self, values: Any, offsets: Any, shapes: Any = None) -> None:
-        self.values, self.offsets, self.shapes = values, offsets, shapes
+    def __init__(self, values: Any, offsets: Any, shapes: Any = None, views: int = 1) -> None:
+        self.values, self.offsets, self.shapes, self.views = values, offsets, shapes, views
 
     def __len__(self) -> int:
-        return int(self.offsets.shape[0]) - 1
+        return (int(self.offsets.shape[0]) - 1) // self.views
 
     def __getitem__(self, i: int) -> Any:
         n = len(self)
         if not -n <= i < n:
             raise IndexError(f"row {i} of {n}")
         i %= n
+        return self._row(i) if self.views == 1 else [self._row(i * self.views + k) for k in range(self.views)]
+
+    def _row(self, i: int) -> Any:
         row = self.values[int(self.offsets[i]) : int(self.offsets[i + 1])]
         if self.shapes is None:
             return row
@@ -53,6 +58,9 @@ class Ragged:
         >>> Ragged(np.array([0.5, 1.5]), np.array([0, 1, 2])).to_list()
         [[0.5], [1.5]]
         """
+        if self.views > 1:
+            flat = Ragged(self.values, self.offsets, self.shapes).to_list()
+            return [flat[i : i + self.views] for i in range(0, len(flat), self.views)]
         return [(row if hasattr(row, "tolist") else row.numpy()).tolist() for row in self]
 
     def nested(self) -> Any:
@@ -73,7 +81,8 @@ class Ragged:
 
     def __repr__(self) -> str:
         shapes = "" if self.shapes is None else f", shapes={self.shapes!r}"
-        return f"Ragged({self.values!r}, {self.offsets!r}{shapes})"
+        views = "" if self.views == 1 else f", views={self.views}"
+        return f"Ragged({self.values!r}, {self.offsets!r}{shapes}{views})"
 
 
 class Padded(NamedTuple):

@@ -130,6 +130,7 @@ struct field {
     int frame;       /* ragged pixels: 1 + the dimension of rows that is the height, before the width; 0: not pixels.
                         If they are padded, both are, with sizes */
     int beside;      /* in a batch: the index of its offsets or lengths; its shapes follow them */
+    int copies;      /* in a batch: of a field that follows several views, ragged rows per sample; 0: one */
     bool text;       /* the source has these numbers as text, and marks its cells so */
     bool has_fill;   /* a sample without a value gets `fill` */
     uint8_t fill[8]; /* one element; also for padding */
@@ -137,6 +138,7 @@ struct field {
     enum follow follow;
     enum box_format box_format; /* of the stored boxes */
     bool relative;              /* boxes and points: stored as shares of the image's width and height */
+    bool file;                  /* mask: stored as the path of a file */
     stk_dtype mask_dtype;       /* of a mask in batches; 0: uint8, or int32 if the source has more than 8 bits */
 };
 

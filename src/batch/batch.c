@@ -18,7 +18,7 @@
 
 static size_t memory_bytes(const struct field *f, int64_t rows)
 {
-    const int64_t n = f->kind == FIELD_OFFSETS ? rows + 1 : rows;
+    const int64_t all = batch_entries(f, rows), n = f->kind == FIELD_OFFSETS ? all + 1 : all;
     if (f->bytes == 0 || rows <= 0 || (uint64_t)n > (SIZE_MAX / 2) / f->bytes)
         return 0;
     return f->bytes * (size_t)n;
@@ -114,11 +114,10 @@ static struct stk_batch *shell_new(struct depot *d)
         return NULL;
     b->depot = d;
     b->n_fields = d->n_fields;
-    b->n_ragged_rows = d->rows;
     for (int i = 0; i < d->n_fields; i++) {
         if (d->fields[i].kind != FIELD_RAGGED)
             continue;
-        b->ragged_rows[i] = calloc((size_t)d->rows, sizeof *b->ragged_rows[i]);
+        b->ragged_rows[i] = calloc((size_t)batch_entries(&d->fields[i], d->rows), sizeof *b->ragged_rows[i]);
         if (!b->ragged_rows[i]) {
             shell_free(b);
             return NULL;
@@ -166,7 +165,7 @@ static void shell_give(struct stk_batch *b)
 static void describe(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
-    b->shapes[i][0] = b->depot->rows + (f->kind == FIELD_OFFSETS);
+    b->shapes[i][0] = batch_entries(f, b->depot->rows) + (f->kind == FIELD_OFFSETS);
     for (int k = 0; k < f->ndim; k++)
         b->shapes[i][k + 1] = f->shape[k];
     b->arrays[i] = (stk_array){
@@ -233,8 +232,10 @@ struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_
 void batch_set_rows(struct stk_batch *b, int64_t n)
 {
     b->rows = n;
-    for (int i = 0; i < b->depot->n_fields; i++)
-        b->shapes[i][0] = n + (b->depot->fields[i].kind == FIELD_OFFSETS);
+    for (int i = 0; i < b->depot->n_fields; i++) {
+        const struct field *f = &b->depot->fields[i];
+        b->shapes[i][0] = batch_entries(f, n) + (f->kind == FIELD_OFFSETS);
+    }
 }
 
 /* Swapping needs no memory. The row that ends up at `from` is not used any more. */
@@ -250,16 +251,19 @@ static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field
                     void (*put)(struct stk_batch *b, int field, int64_t from, int64_t to))
 {
     for (int i = 0; i < b->depot->n_fields; i++) {
-        const size_t bytes = b->depot->fields[i].bytes;
-        const enum field_kind kind = b->depot->fields[i].kind;
-        if (i == but_field || kind == FIELD_OFFSETS || kind == FIELD_OPEN)
+        const struct field *f = &b->depot->fields[i];
+        const int64_t each = batch_entries(f, 1);
+        const size_t bytes = f->bytes * (size_t)each;
+        if (i == but_field || f->kind == FIELD_OFFSETS || f->kind == FIELD_OPEN)
             continue;
+        for (int64_t k = 0; b->ragged_rows[i] && k < each; k++)
+            put(b, i, from < 0 ? from : from * each + k, to * each + k);
         if (b->ragged_rows[i])
-            put(b, i, from, to);
-        else if (from < 0)
-            memset(batch_row(b, i, to), 0, bytes);
+            continue;
+        if (from < 0)
+            memset(batch_row(b, i, to * each), 0, bytes);
         else
-            memcpy(batch_row(b, i, to), batch_row(b, i, from), bytes);
+            memcpy(batch_row(b, i, to * each), batch_row(b, i, from * each), bytes);
     }
 }
 

@@ -47,7 +47,6 @@ struct stk_batch {
     atomic_int refs;
     struct depot *depot;
     int n_fields;
-    int64_t n_ragged_rows;      /* of each ragged field */
     int64_t epoch, first, rows; /* as laid out; the arrays do not contain rows that were skipped */
     stk_array arrays[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
@@ -101,7 +100,12 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
 {
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
 }
-/* A row of a ragged field, before it is joined. */
+/* How many ragged rows, or entries beside them, n rows of the batch have. */
+static inline int64_t batch_entries(const struct field *f, int64_t n)
+{
+    return f->copies > 1 ? n * f->copies : n;
+}
+/* A row of a ragged field, before it is joined; counted as batch_entries() counts. */
 struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_t row);
 /* Such a row, to be filled; batch_close_ragged() then counts its bytes. NULL: the batch is too large already. */
 struct ragged_row *batch_open_ragged(struct stk_batch *b, int field, int64_t row);

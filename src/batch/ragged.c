@@ -32,7 +32,7 @@ bool depot_is_full(const struct depot *d)
 void ragged_begin(struct stk_batch *b)
 {
     for (int i = 0; i < b->n_fields; i++)
-        for (int64_t row = 0; b->ragged_rows[i] && row < b->n_ragged_rows; row++)
+        for (int64_t row = 0; b->ragged_rows[i] && row < batch_entries(&b->depot->fields[i], b->depot->rows); row++)
             b->ragged_rows[i][row].n = 0;
     atomic_store_explicit(&b->too_large, false, memory_order_relaxed);
 }
@@ -45,7 +45,7 @@ void ragged_end(struct stk_batch *b)
 void ragged_drop(struct stk_batch *b)
 {
     for (int i = 0; i < b->n_fields; i++)
-        for (int64_t row = 0; b->ragged_rows[i] && row < b->n_ragged_rows; row++) {
+        for (int64_t row = 0; b->ragged_rows[i] && row < batch_entries(&b->depot->fields[i], b->depot->rows); row++) {
             atomic_fetch_sub_explicit(&b->depot->allocated, (int64_t)b->ragged_rows[i][row].cap, memory_order_relaxed);
             ragged_row_done(&b->ragged_rows[i][row]);
         }
@@ -83,10 +83,16 @@ void batch_close_ragged(struct stk_batch *b, const struct ragged_row *p)
 
 /* ------------------------------------------------------------------ joining */
 
+/* How many rows of a ragged field the batch has. */
+static int64_t rows_of(const struct stk_batch *b, int i)
+{
+    return batch_entries(&b->depot->fields[i], b->rows);
+}
+
 static int64_t longest(const struct stk_batch *b, int i)
 {
     int64_t most = 0;
-    for (int64_t row = 0; row < b->rows; row++)
+    for (int64_t row = 0; row < rows_of(b, i); row++)
         if (b->ragged_rows[i][row].shape[0] > most)
             most = b->ragged_rows[i][row].shape[0];
     return most;
@@ -133,18 +139,19 @@ static int64_t elements(const struct field *f, const struct ragged_row *p)
 static int join_values(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
+    const int64_t rows = rows_of(b, i);
     int64_t *offsets = (void *)b->memory[f->beside]->data, all = 0;
     uint64_t bytes = 0;
-    for (int64_t row = 0; row < b->rows; row++) {
+    for (int64_t row = 0; row < rows; row++) {
         offsets[row] = all;
         all += elements(f, &b->ragged_rows[i][row]);
         bytes += b->ragged_rows[i][row].n;
     }
-    offsets[b->rows] = all;
+    offsets[rows] = all;
     if (!join_memory(b, i, bytes))
         return -1;
     uint8_t *to = b->memory[i]->data;
-    for (int64_t row = 0; row < b->rows; row++) {
+    for (int64_t row = 0; row < rows; row++) {
         const struct ragged_row *p = &b->ragged_rows[i][row];
         if (p->n > 0)
             memcpy(to, p->data, p->n);
@@ -161,13 +168,13 @@ static int join_values(struct stk_batch *b, int i)
 static int join_padded(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
-    const int64_t most = longest(b, i);
+    const int64_t most = longest(b, i), rows = rows_of(b, i);
     const size_t row_bytes = (size_t)most * f->bytes, item = dtype_bytes(f->dtype);
-    const bool counts = (uint64_t)most <= SIZE_MAX / 4 / f->bytes / (uint64_t)(b->rows + 1);
-    if (!join_memory(b, i, counts ? row_bytes * (uint64_t)b->rows : UINT64_MAX))
+    const bool counts = (uint64_t)most <= SIZE_MAX / 4 / f->bytes / (uint64_t)(rows + 1);
+    if (!join_memory(b, i, counts ? row_bytes * (uint64_t)rows : UINT64_MAX))
         return -1;
     int64_t *lengths = (void *)b->memory[f->beside]->data;
-    for (int64_t row = 0; row < b->rows; row++) {
+    for (int64_t row = 0; row < rows; row++) {
         const struct ragged_row *p = &b->ragged_rows[i][row];
         uint8_t *to = b->memory[i]->data + (size_t)row * row_bytes;
         lengths[row] = p->shape[0];
@@ -177,7 +184,7 @@ static int join_padded(struct stk_batch *b, int i)
             memcpy(to + at, f->fill, item);
     }
     b->arrays[i].ndim = f->ndim + 1;
-    b->shapes[i][0] = b->rows;
+    b->shapes[i][0] = rows;
     b->shapes[i][1] = most;
     for (int k = 1; k < f->ndim; k++)
         b->shapes[i][k + 1] = f->shape[k];
@@ -225,7 +232,7 @@ static int join_frames(struct stk_batch *b, int i)
 static void join_shapes(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
-    for (int64_t row = 0; row < b->rows; row++)
+    for (int64_t row = 0; row < rows_of(b, i); row++)
         memcpy(batch_row(b, f->beside + 1, row), b->ragged_rows[i][row].shape, (size_t)f->ndim * sizeof(int64_t));
 }
 

@@ -385,6 +385,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     if (rc == STK_OK)
         rc = add_default(f, t, e);
     s->n_fields += rc == STK_OK;
+    s->mask_files |= f->file;
     return rc;
 }
 
@@ -450,6 +451,7 @@ int columns_add_declared(struct columns *c, const char *fields, stk_error *e)
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e)
 {
     s->n_fields = 0;
+    s->mask_files = false;
     s->has_image = find_image(c) >= 0;
     if (!fields || !fields[0])
         return bind_all(s, c, e);

@@ -37,7 +37,7 @@ static int make_entries(struct field *f, const struct column *c, const struct fi
     return make_ragged(f, dtype, ndim, shape, e);
 }
 
-/* A mask is an encoded image, or numbers. */
+/* A mask is an encoded image, the path of one, or numbers. */
 static int make_mask(struct field *f, const struct column *c, stk_dtype dtype, stk_error *e)
 {
     static const int64_t any[2] = {-1, -1};
@@ -48,6 +48,7 @@ static int make_mask(struct field *f, const struct column *c, stk_dtype dtype, s
     if (numbers || text)
         return make_ragged(f, numbers ? c->dtype : STK_INT32, 2, any, e);
     f->what = STK_BYTES;
+    f->file = c->kind == STK_TEXT;
     columns_make_run(f);
     return STK_OK;
 }

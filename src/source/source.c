@@ -16,6 +16,7 @@
 #include "base/size.h"
 #include "format/gunzip.h"
 #include "source/index.h"
+#include "source/mask_files.h"
 #include "source/source_ops.h"
 
 /* ------------------------------------------------------------------ shared by the kinds of sources */
@@ -270,6 +271,7 @@ void reading_done(struct reading *r)
 {
     buf_done(&r->file);
     buf_done(&r->derived);
+    buf_done(&r->masks);
     buf_done(&r->spare[0]);
     buf_done(&r->spare[1]);
     gunzip_free(r->gunzip);
@@ -278,7 +280,8 @@ void reading_done(struct reading *r)
 
 int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    return s->ops->read(s, r, i, e);
+    const int rc = s->ops->read(s, r, i, e);
+    return rc == STK_OK && s->mask_files ? mask_files_read(s, r, i, e) : rc;
 }
 
 int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
@@ -322,7 +325,8 @@ enum source_access source_probe_access(const struct source *s)
 
 int source_read_from(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e)
 {
-    return s->ops->read_from(s, r, i, bytes, n, e);
+    const int rc = s->ops->read_from(s, r, i, bytes, n, e);
+    return rc == STK_OK && s->mask_files ? mask_files_read(s, r, i, e) : rc;
 }
 
 size_t source_read_bytes(const struct source *s, int64_t i)

@@ -118,6 +118,7 @@ struct reading {
     struct cell cells[FIELD_MAX]; /* of the fields that have a column */
     int64_t number;               /* memory for a cell that holds a renumbered label */
     struct buf derived;           /* data computed from the file: decompressed or assembled; reused */
+    struct buf masks;             /* the files that fields name (mask_files.c) */
     struct buf spare[2];          /* replace file and derived while a field is copied, since cells point into them */
     struct gunzip *gunzip;        /* for raw deflate; created on first use */
     bool rest;                    /* read all fields but the image, whose bytes came from elsewhere */

@@ -64,6 +64,7 @@ struct source {
     bool keys_are_files; /* of a pack: keys are file names */
     bool has_image;      /* even if `fields` leaves it out */
     bool labels_missing; /* the label of some samples is known only after reading */
+    bool mask_files;     /* a field has the path of a mask */
     void *state;         /* of the kind */
     const int64_t *joined_starts;
     int n_joined;

@@ -175,6 +175,10 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct json *j, stk_error *e);
 /* The steps of plan_draw that concern what belongs to the image (follow.h), each on the whole image. */
 int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+/* The steps of `before`, then those of p, whose ops draw nothing, on its result. */
+int plan_follow_own(const struct plan *p, const struct job *before, struct job *out, stk_error *e);
+/* The name of an op that draws, or that does nothing to masks, boxes and points; NULL: none. */
+const char *plan_not_own(const struct plan *p);
 /* The name of an op that needs boxes, that needs points, or that nothing can follow; NULL: none. */
 const char *plan_needs_boxes(const struct plan *p);
 const char *plan_needs_points(const struct plan *p);

@@ -17,11 +17,15 @@
  * Sizes are height and width; paddings are left, top, right and bottom. The crop of RandomCrop is in the padded image.
  * That of CenterCrop is in the image before it: if it pads, top and left are negative.
  */
+#include <string.h>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "transform/drawing.h"
 #include "transform/plan_inner.h"
 #include "transform/stage.h"
+
+static const struct draw no_draw; /* for ops that do not draw */
 
 /* Draws the ops from `first` to `end` on an image of the size and channels of `in`. */
 static int draw_ops(const struct plan *p, const struct draw *d, int first, int end, struct image in, struct job *out,
@@ -192,10 +196,42 @@ int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h
     return STK_OK;
 }
 
+int plan_follow_own(const struct plan *p, const struct job *before, struct job *out, stk_error *e)
+{
+    const int n = before->n_steps;
+    const int rc = draw_all(p, &no_draw, before->w, before->h, true, out, NULL, e);
+    if (rc != STK_OK)
+        return rc;
+    if (n + out->n_steps >= JOB_STEPS)
+        return error_set(e, STK_EUSAGE, "transform", "the ops make more than %d steps; use fewer ops", JOB_STEPS - 1);
+    memmove(out->steps + n, out->steps, (size_t)out->n_steps * sizeof *out->steps);
+    memcpy(out->steps, before->steps, (size_t)n * sizeof *out->steps);
+    out->n_steps += n;
+    return STK_OK;
+}
+
+/* An op without steps does nothing, which is what Identity is for. */
+const char *plan_not_own(const struct plan *p)
+{
+    enum { SIDE = 64 }; /* of an image to try the ops on */
+    struct job j;
+    for (const struct op *o = p->ops.op; o < p->ops.op + p->ops.n; o += o->span) {
+        const int at = (int)(o - p->ops.op);
+        const struct image in = {.w = SIDE, .h = SIDE, .channels = 3};
+        if (op_draws(o) || (o->spec->flags & (OP_ALONE | OP_BATCH)) ||
+            (o->spec->flags & (OP_TYPES | OP_BOXES)) == OP_TYPES)
+            return op_name(o);
+        draw_ops(p, &no_draw, at, at + o->span, in, &j, NULL, NULL); /* may fail because of this size */
+        for (int i = 0; i < j.n_steps; i++)
+            if (!concerns_followers(&j.steps[i]))
+                return op_name(o);
+    }
+    return NULL;
+}
+
 int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
-    static const struct draw none; /* no op of the head uses it */
-    const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
+    const int rc = draw_ops(p, &no_draw, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
     if (rc == STK_OK) {
         keep(out, leaves_pixels, false);
         trim(out);

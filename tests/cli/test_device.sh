@@ -33,6 +33,16 @@ for layout in NCHW NHWC; do
     same cpu cuda "$dtype $layout"
   done
 done
+for sizes in pad list; do
+  for dtype in float32 uint8; do
+    for device in cpu cuda; do
+      ends 0 "sizes=$sizes $dtype on $device" "$stoker" checksum photos --ops "Resize(41) | RandomHorizontalFlip" \
+        --sizes $sizes --dtype $dtype --shuffle --batch-size 5 --epochs 2 --device $device
+      mv out $device
+    done
+    same cpu cuda "sizes=$sizes $dtype"
+  done
+done
 ends 0 "bench" "$stoker" bench photos --ops "CenterCrop(32)" --batch-size 8 --epochs 1 --device cuda --json
 json out "bench counts the bytes over the bus" 'd["device"]["copied_bytes"] >= 24 * (32 * 32 * 3 + 8) and d["device"]["memory_bytes"] > 0'
 finish

@@ -42,6 +42,8 @@ def test_detection(tmp_path, monkeypatch):
     coco_tree.voc(tmp_path)
     coco_tree.yolo(tmp_path / "yolo")
     coco_tree.pairs(tmp_path / "dataset")
+    rows = [f"dataset/images/train/{i}.jpg,dataset/masks/train/{i}.png" for i in range(4)]
+    (tmp_path / "masks.csv").write_text("\n".join(["image,mask_path", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of("docs/detection.md"):

@@ -14,8 +14,10 @@ from conftest import import_torchvision
 import_torchvision()
 
 import torch  # noqa: E402
-from follow import FIELDS, SIZES, follow, png, samples, write_tar  # noqa: E402
+from follow import FIELDS, SIZES, follow, png, samples, wrapped, write_tar  # noqa: E402
 from PIL import Image  # noqa: E402
+from replay import apart, rare  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
 
 EXACT = {
@@ -70,6 +72,35 @@ def compared(tar, ops, rows=None, epochs=4, near=2e-4, wrong=0, **k):
 @pytest.mark.parametrize("ops", EXACT)
 def test_the_same_draws_give_the_same_masks_boxes_and_points(tar, ops):
     compared(tar, ops, **EXACT[ops])
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (9, 1), (4100, 3), (2, 5001)])
+@pytest.mark.parametrize("ops", ("RandomIoUCrop | RandomHorizontalFlip", "RandomResizedCrop(9) | ClampBoundingBoxes"))
+def test_odd_sizes(tmp_path, ops, size):
+    rows = list(samples([size] * 4))
+    tar = write_tar(tmp_path / "a.tar", rows)
+    loader = stoker.Loader(tar, ops, fields=FIELDS, dtype="uint8", output="torch")
+    for i, row in enumerate(rows):
+        seen = loader.get([i], epoch=i)
+        theirs = follow(row, seen.drawn[0])
+        assert torch.equal(theirs["mask"], seen.mask[0]) and theirs["mask"].shape == seen.image.shape[-2:]
+        assert torch.allclose(theirs["boxes"], seen.boxes[0], atol=2e-3, rtol=1e-5)
+
+
+def test_crops_by_boxes_are_drawn_as_torchvision_draws_them(tmp_path):
+    n, size = 3000, (60, 90)
+    boxes = np.float32([[10, 12, 40, 50], [50, 5, 85, 30]])
+    row = {**next(iter(samples([size]))), "boxes": boxes, "labels": np.arange(2), "points": np.zeros((2, 3, 3))}
+    loader = stoker.Loader(write_tar(tmp_path / "a.tar", [row]), "RandomIoUCrop | Resize((9, 9))", fields=FIELDS)
+    ours = [loader.drawn([0], epoch=e)[0]["ops"][0] for e in range(n)]
+    torch.manual_seed(1)
+    transform, inputs = v2.RandomIoUCrop(), [torch.zeros(3, *size), wrapped(row)["boxes"]]
+    theirs = [transform.make_params(inputs) for _ in range(n)]
+    shares = [np.mean([d["applied"] for d in ours]), np.mean([bool(p) for p in theirs])]
+    assert abs(shares[0] - shares[1]) < 4 * (2 * 0.25 / n) ** 0.5
+    ours, theirs = [d for d in ours if d["applied"]], [p for p in theirs if p]
+    for name in ("top", "left", "height", "width"):
+        assert apart([d[name] for d in ours], [p[name] for p in theirs]) < rare(min(len(ours), len(theirs))), name
 
 
 FORMATS = {"XYXY": "xyxy", "XYWH": "xywh", "CXCYWH": "cxcywh"}
@@ -196,8 +227,8 @@ def test_boxes_outside_of_the_image_and_many_boxes(tmp_path):
     "ops, words",
     {
         "CenterCrop(20) | AugMix": "AugMix cannot be combined",
-        "FiveCrop(20)": "several views cannot be combined",
-        "a: CenterCrop(20) ; b: CenterCrop(20)": "several views cannot be combined",
+        "FiveCrop(20)": "FiveCrop cannot be combined",
+        "a: CenterCrop(20) ; b: CenterCrop(20) | AugMix": "AugMix cannot be combined",
         "CenterCrop(20) | MixUp(num_classes=3)": "MixUp cannot be combined",
     }.items(),
 )
