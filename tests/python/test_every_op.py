@@ -86,6 +86,16 @@ def test_mixtures_and_erasing_of_odd_sizes():
             assert loader.get([0]).image.shape == (1, 3, *shape)
 
 
+@pytest.mark.parametrize("shape", ODD)
+def test_crops_of_odd_sizes(shape):
+    pixels = np.random.default_rng(5).integers(0, 256, (1, *shape, 3), dtype=np.uint8)
+    image = v2.functional.to_image(Image.fromarray(pixels[0]))
+    for ops, function in (("FiveCrop", v2.functional.five_crop), ("TenCrop", v2.functional.ten_crop)):
+        for size in {(1, 1), (min(shape), min(shape)), shape}:
+            loader = stoker.Loader({"image": pixels}, f"{ops}({size})", dtype="uint8", output="torch")
+            assert torch.equal(torch.stack(function(image, size)), loader.get([0]).image[0])
+
+
 # ---------------------------------------------------------------- how often
 
 N = 6000
