@@ -7,6 +7,7 @@ ops_images.py build/stoker docs/images
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import tempfile
 from pathlib import Path
@@ -70,6 +71,19 @@ BATCHES = {
 }
 
 
+def add_boxes(folder: Path) -> Path:
+    """Annotations in COCO's format, with two boxes in each photo."""
+    images, boxes = [], []
+    for i, path in enumerate(sorted((folder / "photos").glob("*/*"))):
+        images.append({"id": i, "file_name": str(path.relative_to(folder)), "width": 0, "height": 0})
+        for k, box in enumerate(([60, 70, 110, 120], [210, 110, 130, 90])):
+            boxes.append({"id": 2 * i + k, "image_id": i, "category_id": k, "bbox": box, "area": box[2] * box[3]})
+    names = [{"id": k, "name": name} for k, name in enumerate(("left", "right"))]
+    file = folder / "boxes.json"
+    file.write_text(json.dumps({"images": images, "annotations": boxes, "categories": names}))
+    return file
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stoker", type=Path)
@@ -86,6 +100,9 @@ def main() -> None:
         for name, ops in FAMILIES.items():
             chosen = ["--index", str(SAMPLE), "--draws", str(DRAWS), "--each", "--ops", " | ".join(ops)]
             run("show", "photos", "-o", str(out / f"{name}.webp"), *chosen)
+        boxes = add_boxes(Path(where))
+        chosen = ["--index", str(SAMPLE), "--draws", str(DRAWS), "--ops", "RandomIoUCrop | SanitizeBoundingBoxes(10)"]
+        run("show", str(boxes), "-o", str(out / "boxes.webp"), "--fields", "image, boxes, labels", *chosen)
         for name, text in BATCHES.items():
             run("show", "photos", "-o", str(out / f"{name}.webp"), "--grid", "6x1", "--ops", text, "--seed", "8")
     print(f"{sum(f.stat().st_size for f in out.glob('*.webp')) / 1e6:.2f} MB in {out}")
