@@ -76,9 +76,9 @@ def add_boxes(folder: Path) -> Path:
     images, boxes = [], []
     for i, path in enumerate(sorted((folder / "photos").glob("*/*"))):
         images.append({"id": i, "file_name": str(path.relative_to(folder)), "width": 0, "height": 0})
-        for k, box in enumerate(([60, 70, 110, 120], [210, 110, 130, 90])):
+        for k, box in enumerate(([45, 60, 190, 185], [160, 250, 120, 90])):
             boxes.append({"id": 2 * i + k, "image_id": i, "category_id": k, "bbox": box, "area": box[2] * box[3]})
-    names = [{"id": k, "name": name} for k, name in enumerate(("left", "right"))]
+    names = [{"id": k, "name": name} for k, name in enumerate(("heart", "street"))]
     file = folder / "boxes.json"
     file.write_text(json.dumps({"images": images, "annotations": boxes, "categories": names}))
     return file
