@@ -28,7 +28,7 @@ class Ragged:
 
     __slots__ = ("offsets", "shapes", "values", "views")
 
-    def __init__(self, values: Any, offsets: Any, shapes: Any = None, views: int = 1) -> None:
+    def __init__(self, values: Any, offsets: Any, shapes: Any = None, *, views: int = 1) -> None:
         self.values, self.offsets, self.shapes, self.views = values, offsets, shapes, views
 
     def __len__(self) -> int:
