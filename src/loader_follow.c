@@ -167,7 +167,7 @@ static int make_boxes(const struct making_row *m, uint8_t *keep, stk_error *e)
 {
     struct following *f = &m->w->follow;
     struct ragged_row *to = batch_open_ragged(m->b, m->to, m->at);
-    const enum box_format format = m->b->depot->fields[m->to].box_format;
+    const struct field *field = &m->b->depot->fields[m->to];
     const size_t bytes = (size_t)f->boxes.n * 4 * sizeof(float);
     int64_t n = 0;
     int rc = STK_OK;
@@ -178,8 +178,10 @@ static int make_boxes(const struct making_row *m, uint8_t *keep, stk_error *e)
         for (int k = 0; k < 4; k++)
             box[k] = (double)f->at[i][k];
         keep[i] = follow_box(m->job, box);
+        for (int k = 0; k < 4 && field->relative; k++)
+            box[k] /= k % 2 ? m->job->h : m->job->w;
         if (to && keep[i])
-            box_from_corners(format, box, (float *)(void *)to->data + 4 * n);
+            box_from_corners(field->box_format, box, (float *)(void *)to->data + 4 * n);
         n += keep[i];
     }
     if (!to)

@@ -55,7 +55,9 @@ static void describe(const struct stk_loader *l, const struct view *v, int i, st
     if (f->follow != FOLLOW_MASK)
         f->copies = v->copies;
     if (f->follow == FOLLOW_BOXES) {
-        f->box_format = plan_box_format(p, plan_box_format(v->plan, f->box_format));
+        bool relative[2];
+        f->box_format = plan_box_format(p, plan_box_format(v->plan, f->box_format, &relative[0]), &relative[1]);
+        f->relative = relative[0] || relative[1];
         f->what = STK_BOXES;
     } else if (f->follow == FOLLOW_POINTS)
         f->what = STK_POINTS;

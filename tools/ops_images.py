@@ -20,6 +20,7 @@ FAMILIES = {
         "RandomCrop(200, padding=20)",
         "RandomResizedCrop(224)",
         "Pad(30, fill=(250, 210, 90))",
+        "PadIfSmaller(400, fill=(250, 210, 90))",
         "FiveCrop(150)",
         "TenCrop(150)",
         "RandomResize(80, 260)",
@@ -50,6 +51,7 @@ FAMILIES = {
     ],
     "filters": [
         "GaussianBlur(23, (1, 6))",
+        "PillowBlur((1, 6), p=1)",
         "GaussianNoise(sigma=0.2)",
         "JPEG((2, 20))",
         "RandomErasing(1, scale=(0.05, 0.25), value=(124, 116, 104))",

@@ -123,7 +123,7 @@ class RandomCrop(Op):
 
     padding          a border that is added first, as in Pad
     pad_if_needed    pad images that are smaller than the crop
-    fill             the colour of the border; padding_mode: as in Pad
+    fill             the colour of the border; padding_mode and mask_fill: as in Pad
 
     >>> RandomCrop(32, padding=4)
     RandomCrop(32, padding=4)
@@ -136,6 +136,7 @@ class RandomCrop(Op):
         pad_if_needed: bool = False,
         fill: Size = 0,
         padding_mode: PaddingMode = "constant",
+        mask_fill: int | None = None,
     ) -> None:
         super().__init__(
             [size],
@@ -143,6 +144,7 @@ class RandomCrop(Op):
             pad_if_needed=(pad_if_needed, False),
             fill=(fill, 0),
             padding_mode=(padding_mode, "constant"),
+            mask_fill=(mask_fill, None),
         )
 
 
@@ -180,13 +182,35 @@ class Pad(Op):
     padding          pixels: one number, (left and right, top and bottom), or (left, top, right, bottom)
     fill             the colour: one number or three
     padding_mode     "constant" (default), "edge", "reflect" or "symmetric"
+    mask_fill        the number in masks; by default `fill` if it is one number, else 0
 
     >>> Pad(4, padding_mode="reflect")
     Pad(4, padding_mode=reflect)
     """
 
-    def __init__(self, padding: Size, fill: Size = 0, padding_mode: PaddingMode = "constant") -> None:
-        super().__init__([padding], fill=(fill, 0), padding_mode=(padding_mode, "constant"))
+    def __init__(
+        self,
+        padding: Size,
+        fill: Size = 0,
+        padding_mode: PaddingMode = "constant",
+        mask_fill: int | None = None,
+    ) -> None:
+        super().__init__(
+            [padding], fill=(fill, 0), padding_mode=(padding_mode, "constant"), mask_fill=(mask_fill, None)
+        )
+
+
+class PadIfSmaller(Op):
+    """Pads at the right and at the bottom to `size`, or (height, width), as torchvision's scripts for segmentation do.
+
+    fill             the colour: one number or three; mask_fill: as in Pad
+
+    >>> PadIfSmaller(480, mask_fill=255)
+    PadIfSmaller(480, mask_fill=255)
+    """
+
+    def __init__(self, size: Size, fill: Size = 0, mask_fill: int | None = None) -> None:
+        super().__init__([size], fill=(fill, 0), mask_fill=(mask_fill, None))
 
 
 class RandomHorizontalFlip(Op):

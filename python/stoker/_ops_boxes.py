@@ -34,14 +34,15 @@ class ClampBoundingBoxes(Op):
 class ConvertBoundingBoxFormat(Op):
     """Delivers boxes in another format.
 
-    format    "XYXY", "XYWH" or "CXCYWH"
+    format      "XYXY", "XYWH" or "CXCYWH"
+    relative    as shares of the width and height of the image, from 0 to 1; by default in pixels
 
-    >>> ConvertBoundingBoxFormat("CXCYWH")
-    ConvertBoundingBoxFormat(CXCYWH)
+    >>> ConvertBoundingBoxFormat("CXCYWH", relative=True)
+    ConvertBoundingBoxFormat(CXCYWH, relative=True)
     """
 
-    def __init__(self, format: str) -> None:
-        super().__init__([str(getattr(format, "value", format)).upper()])
+    def __init__(self, format: str, relative: bool = False) -> None:
+        super().__init__([str(getattr(format, "value", format)).upper()], relative=(relative, False))
 
 
 class ClampKeyPoints(Op):

@@ -131,6 +131,20 @@ class GaussianBlur(Op):
         super().__init__([kernel_size], sigma=(sigma, (0.1, 2.0)))
 
 
+class PillowBlur(Op):
+    """Blurs as Pillow's ImageFilter.GaussianBlur with a random radius, with probability p.
+
+    radius           a number, or (min, max)
+
+    >>> PillowBlur(p=0.1)
+    PillowBlur(p=0.1)
+    """
+
+    def __init__(self, radius: Numbers = (0.1, 2.0), p: float = 0.5) -> None:
+        radius = tuple(radius) if isinstance(radius, Sequence) else radius
+        super().__init__(radius=(radius, (0.1, 2.0)), p=(p, 0.5))
+
+
 class GaussianNoise(Op):
     """Adds normal noise to every value, in whole levels. mean and sigma are shares of 255.
 
@@ -217,13 +231,18 @@ class RandomZoomOut(Op):
 
     fill             the colour of the canvas: one number or three
     side_range       (min, max) factor of the size
+    mask_fill        the number in masks; by default `fill` if it is one number, else 0
 
     >>> RandomZoomOut(fill=127)
     RandomZoomOut(fill=127)
     """
 
-    def __init__(self, fill: Size = 0, side_range: Range = (1.0, 4.0), p: float = 0.5) -> None:
-        super().__init__(fill=(fill, 0), side_range=(tuple(side_range), (1.0, 4.0)), p=(p, 0.5))
+    def __init__(
+        self, fill: Size = 0, side_range: Range = (1.0, 4.0), p: float = 0.5, mask_fill: int | None = None
+    ) -> None:
+        super().__init__(
+            fill=(fill, 0), side_range=(tuple(side_range), (1.0, 4.0)), p=(p, 0.5), mask_fill=(mask_fill, None)
+        )
 
 
 class ScaleJitter(Op):

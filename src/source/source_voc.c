@@ -224,7 +224,8 @@ static void name_one(void *user, int64_t i)
     buf_done(&text);
 }
 
-/* The classes of Pascal VOC, or those that the annotations have, in byte order. */
+/* The classes of Pascal VOC, or those that the annotations have, in byte order. In Pascal VOC's masks, 0 is the
+ * background. */
 static int find_classes(struct voc_set *v, int threads, stk_error *e)
 {
     static const char *const usual[] = {
@@ -238,6 +239,8 @@ static int find_classes(struct voc_set *v, int threads, stk_error *e)
     for (int i = 0; i < N; i++)
         known += names_find(&n.found, usual[i], strlen(usual[i]), &ignored);
     if (known > 0 && known == n.found.n) {
+        static const char background[] = "background";
+        bad = v->segmentation && names_add(&v->classes, background, sizeof background - 1, &ignored) < 0;
         for (int i = 0; i < N && !bad; i++)
             bad = names_add(&v->classes, usual[i], strlen(usual[i]), &ignored) < 0;
     } else {

@@ -16,6 +16,7 @@ int drawing_op(struct drawing *g, const struct op *o)
         json_open(g->notes, NULL, '{');
         json_text(g->notes, "op", op_name(o));
     }
+    g->tensor = o->tensor;
     const int rc = o->spec->draw ? o->spec->draw(g, o) : STK_OK;
     if (g->notes)
         json_close(g->notes, '}');
@@ -76,7 +77,7 @@ void drawing_fill(const struct op *o, uint8_t fill[3])
 
 uint8_t drawing_mask_fill(const struct op *o)
 {
-    const struct arg *a = op_arg(o, &arg_fill);
+    const struct arg *own = op_arg(o, &arg_mask_fill), *a = own && own->n ? own : op_arg(o, &arg_fill);
     return a && a->n == 1 ? (uint8_t)a->v[0] : 0;
 }
 

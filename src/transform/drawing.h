@@ -18,6 +18,7 @@ struct drawing {
     struct job *job;
     int32_t w, h; /* of the image at this point */
     int channels;
+    bool tensor;        /* torchvision has a tensor here, not a Pillow image */
     bool full;          /* more steps than a job has room for */
     struct json *notes; /* NULL: nothing is noted */
     stk_error *e;
@@ -45,7 +46,7 @@ struct step *drawing_crop(struct drawing *g, const struct op *o, struct rect c);
 void drawing_resize(struct drawing *g, const struct op *o, int32_t w, int32_t h);
 /* The op's fill, for every channel; black if it has none. */
 void drawing_fill(const struct op *o, uint8_t fill[3]);
-/* The fill of masks: a fill of one number, or 0, since three numbers are a colour. */
+/* The fill of masks: the op's mask_fill, a fill of one number, or 0, since three numbers are a colour. */
 uint8_t drawing_mask_fill(const struct op *o);
 
 /* Notes what was drawn. */

@@ -10,14 +10,14 @@
  *
  * An index below 0 is the fill of step -1 - index. If column and row have different fills, the later step decides.
  *
- * Resizing takes the pixel at floor(i * scale), as torch's nearest does; it is not Pillow's. Maps compute in single
- * precision in the order of torch's grid_sample.
+ * Resizing takes the pixel at floor(i * scale), as torch's nearest does; it is not Pillow's. grid.c has the maps.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/size.h"
 #include "transform/follow.h"
+#include "transform/grid.h"
 #include "transform/plan_inner.h"
 #include "transform/stage.h"
 
@@ -26,7 +26,7 @@ struct run {
     int32_t *x, *y;         /* w and h indices */
     int32_t w, h;           /* of its result */
     const struct step *end; /* NULL: none, this is the last run */
-    void *plane, *room;     /* what `end` makes; elastic: its memory */
+    void *plane, *room;     /* what `end` makes, and its memory */
 };
 
 struct follow_masks {
@@ -126,8 +126,8 @@ static void lay_end(struct room *m, struct run *r, size_t element)
 {
     const struct step *s = r->end;
     r->plane = room_take(m, size_mul(size_mul((size_t)s->w, (size_t)s->h), element));
-    if (s->kind == STEP_ELASTIC)
-        r->room = room_take(m, elastic_room(&s->elastic, (struct rect){0, 0, s->w, s->h}));
+    r->room = room_take(m, s->kind == STEP_ELASTIC ? elastic_room(&s->elastic, (struct rect){0, 0, s->w, s->h})
+                                                   : size_mul(2 * sizeof(float), (size_t)s->w));
 }
 
 /* Takes the memory, or counts it. */
@@ -199,38 +199,12 @@ static int32_t pixel(const struct follow_masks *f, const struct run *r, const st
                                       : fill_of(f->job, from_x < 0 ? from_x : 0, from_y < 0 ? from_y : 0);
 }
 
-/* torch's grid: from -1 to 1 over the image; its nearest rounds halves to even. */
-static int32_t of_grid(float at, int32_t n)
-{
-    const float pixel = nearbyintf((at + 1.0f) * ((float)n / 2.0f) - 0.5f);
-    return pixel >= 0.0f && pixel < (float)n ? (int32_t)pixel : -1;
-}
-
 /* The pixels that line y of a warp takes. */
-static void warp_indices(const struct warp *w, int32_t y, int32_t *x_of, int32_t *y_of)
+static void warp_indices(const struct warp *w, int32_t y, float *at, int32_t *x_of, int32_t *y_of)
 {
-    const bool far = w->perspective;
-    const double half[2] = {0.5 * w->in_w, 0.5 * w->in_h};
-    float t[2][3];
-    for (int k = 0; k < 2; k++) {
-        const double *a = w->a + 3 * k;
-        const double last = far ? a[2] : a[0] * (0.5 * w->w) + a[1] * (0.5 * w->h) + a[2] - half[k];
-        t[k][0] = (float)a[0] / (float)half[k];
-        t[k][1] = (float)a[1] / (float)half[k];
-        t[k][2] = (float)last / (float)half[k];
-    }
-    const float down = far ? (float)y + 0.5f : (float)(y + (1.0 - w->h) * 0.5);
+    grid_line(w, y, at, at + w->w);
     for (int32_t x = 0; x < w->w; x++) {
-        const float across = far ? (float)x + 0.5f : (float)(x + (1.0 - w->w) * 0.5);
-        float at[2];
-        for (int k = 0; k < 2; k++)
-            at[k] = across * t[k][0] + down * t[k][1] + t[k][2];
-        if (far) {
-            const float d = across * (float)w->a[6] + down * (float)w->a[7] + 1.0f;
-            at[0] = at[0] / d - 1.0f;
-            at[1] = at[1] / d - 1.0f;
-        }
-        const int32_t px = of_grid(at[0], w->in_w), py = of_grid(at[1], w->in_h);
+        const int32_t px = grid_nearest(at[x], w->in_w), py = grid_nearest(at[w->w + x], w->in_h);
         x_of[x] = px >= 0 && py >= 0 ? px : -1;
         y_of[x] = py;
     }
@@ -248,7 +222,7 @@ static struct mask make_plane(struct follow_masks *f, struct run *r, const struc
         elastic_begin(&s->elastic, (struct rect){0, 0, s->w, s->h}, r->room);
     for (int32_t y = 0; y < s->h; y++) {
         if (s->kind == STEP_WARP)
-            warp_indices(&s->warp, y, f->line[0], f->line[1]);
+            warp_indices(&s->warp, y, r->room, f->line[0], f->line[1]);
         else
             elastic_indices(&f->plan->kernels, &s->elastic, y, r->room, f->line[0], f->line[1]);
         for (int32_t x = 0; x < s->w; x++) {

@@ -33,6 +33,7 @@ struct op {
     int span;       /* count of ops in the array: itself, and the ops in its arguments, which follow it */
     int32_t column; /* of its name in the text, from 1 */
     int channels;   /* of the image after it */
+    bool tensor;    /* it follows ToImage or PILToTensor */
     char word[48];  /* the argument that is kept as text */
     struct arg arg[OPS_ARGS];
 };

@@ -88,7 +88,7 @@ static int draw_augmix(struct drawing *g, const struct op *o)
 
 const struct spec ops_augmix[] = {
     {"AugMix",
-     OP_RANDOM | OP_ALONE,
+     OP_RANDOM | OP_ALONE | OP_POLICY,
      {{"severity", &arg_severity, "3"},
       {"mixture_width", &arg_width, "3"},
       {"chain_depth", &arg_depth, "-1"},

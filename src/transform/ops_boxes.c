@@ -5,7 +5,7 @@
 #include "transform/drawing.h"
 #include "transform/plan_inner.h"
 
-static const struct arg_type arg_least = {"a number of at least 1", .low = 1, .high = 1e9, .counts = ARG_COUNT(1)};
+static const struct arg_type arg_least = {"a number above 0", .low = 1e-6, .high = 1e9, .counts = ARG_COUNT(1)};
 
 static int draw_sanitize_boxes(struct drawing *g, const struct op *o)
 {
@@ -57,7 +57,11 @@ const struct spec ops_boxes[] = {
      {{"min_size", &arg_least, "1"}, {"min_area", &arg_least, "1"}},
      .draw = draw_sanitize_boxes},
     {"ClampBoundingBoxes", OP_BOXES, {{0}}, .draw = draw_clamp_boxes},
-    {"ConvertBoundingBoxFormat", OP_BOXES | OP_TYPES, {{"format", &arg_format, NULL}}, NULL, NULL},
+    {"ConvertBoundingBoxFormat",
+     OP_BOXES | OP_TYPES,
+     {{"format", &arg_format, NULL}, {"relative", &arg_bool, "False"}},
+     NULL,
+     NULL},
     {"ClampKeyPoints", OP_POINTS, {{0}}, .draw = draw_clamp_points},
     {"SanitizeKeyPoints", OP_POINTS, {{0}}, .draw = draw_sanitize_points},
     {0},
@@ -88,10 +92,13 @@ const char *plan_not_followed(const struct plan *p)
     return op_with(p, OP_ALONE);
 }
 
-enum box_format plan_box_format(const struct plan *p, enum box_format own)
+enum box_format plan_box_format(const struct plan *p, enum box_format own, bool *relative)
 {
+    *relative = false;
     for (const struct op *o = p->ops.op; o < p->ops.op + p->ops.n; o += o->span)
-        if (o->spec->params[0].type == &arg_format)
+        if (o->spec->params[0].type == &arg_format) {
             own = (enum box_format)o->arg[0].v[0];
+            *relative = o->arg[1].v[0] != 0;
+        }
     return own;
 }

@@ -77,9 +77,13 @@ int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open)
 {
     struct flow f = {.ops = ops, .text = t, .dtype = dtype, .w = ops->w, .h = ops->h, .channels = 3};
     int rc = STK_OK;
+    bool tensor = false;
     for (struct op *o = ops->op; o < ops->op + ops->n && rc == STK_OK; o += o->span) {
         rc = flow_op(&f, o);
         o->channels = f.channels;
+        for (int i = 0; i < o->span; i++)
+            o[i].tensor = tensor;
+        tensor |= o->spec->flags & OP_TENSOR;
     }
     if (rc == STK_OK)
         rc = check_bytes(&f);

@@ -37,8 +37,11 @@ void ops_color_saturation(struct drawing *g, double factor)
 
 void ops_color_hue(struct drawing *g, double factor)
 {
-    if (g->channels == 3)
-        drawing_step(g, STEP_HUE, g->w, g->h, 3)->amount = (int)(factor * 255);
+    if (g->channels != 3)
+        return;
+    struct step *s = drawing_step(g, STEP_HUE, g->w, g->h, 3);
+    s->tensor = g->tensor;
+    s->amount = s->tensor ? factor : (int)(factor * 255);
 }
 
 void ops_color_sharpness(struct drawing *g, double factor)

@@ -214,6 +214,27 @@ static int draw_pad(struct drawing *g, const struct op *o)
     return rc;
 }
 
+/* Pads at the right and at the bottom, as in torchvision's reference scripts for segmentation. */
+static int check_pad_if_smaller(struct flow *f, const struct op *o)
+{
+    const int32_t h = (int32_t)o->arg[0].v[0], w = (int32_t)o->arg[0].v[1];
+    if (f->w > 0) {
+        f->w = f->w < w ? w : f->w;
+        f->h = f->h < h ? h : f->h;
+    }
+    return flow_check_fill(f, o);
+}
+
+static int draw_pad_if_smaller(struct drawing *g, const struct op *o)
+{
+    const int32_t high = (int32_t)o->arg[0].v[0], wide = (int32_t)o->arg[0].v[1];
+    const int32_t right = wide > g->w ? wide - g->w : 0, bottom = high > g->h ? high - g->h : 0;
+    note_border(g, (struct border){.right = right, .bottom = bottom});
+    if (right > 0 || bottom > 0)
+        drawing_crop(g, o, (struct rect){0, 0, g->w + right, g->h + bottom});
+    return STK_OK;
+}
+
 enum { CROP_SIZE, CROP_PADDING, CROP_IF_NEEDED };
 
 static int draw_random_crop(struct drawing *g, const struct op *o)
@@ -343,7 +364,8 @@ const struct spec ops_crop[] = {
       {"padding", &arg_padding_or_none, "None"},
       {"pad_if_needed", &arg_bool, "False"},
       {"fill", &arg_fill, "0"},
-      {"padding_mode", &arg_pad_mode, "constant"}},
+      {"padding_mode", &arg_pad_mode, "constant"},
+      {"mask_fill", &arg_mask_fill, "None"}},
      check_crop,
      draw_random_crop},
     {"RandomResizedCrop",
@@ -357,9 +379,17 @@ const struct spec ops_crop[] = {
      draw_random_resized_crop},
     {"Pad",
      OP_MOVES,
-     {{"padding", &arg_padding, NULL}, {"fill", &arg_fill, "0"}, {"padding_mode", &arg_pad_mode, "constant"}},
+     {{"padding", &arg_padding, NULL},
+      {"fill", &arg_fill, "0"},
+      {"padding_mode", &arg_pad_mode, "constant"},
+      {"mask_fill", &arg_mask_fill, "None"}},
      check_pad,
      draw_pad},
+    {"PadIfSmaller",
+     OP_MOVES,
+     {{"size", &arg_size, NULL}, {"fill", &arg_fill, "0"}, {"mask_fill", &arg_mask_fill, "None"}},
+     check_pad_if_smaller,
+     draw_pad_if_smaller},
     {"RandomHorizontalFlip", OP_MOVES | OP_BY_P, {{"p", &arg_p, "0.5"}}, NULL, draw_flip_x},
     {"RandomVerticalFlip", OP_MOVES | OP_BY_P, {{"p", &arg_p, "0.5"}}, NULL, draw_flip_y},
     {0},

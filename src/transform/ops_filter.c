@@ -54,6 +54,23 @@ static int draw_blur(struct drawing *g, const struct op *o)
     return STK_OK;
 }
 
+/* ------------------------------------------------------------------ PillowBlur */
+
+static const struct arg_type arg_radius = {"a number from 0 to 100, or (min, max)", .high = 100,
+                                           .counts = ARG_COUNT(1) | ARG_COUNT(2), .ascending = true, .set = set_two};
+
+/* As DINO's scripts and timm draw the radius of Pillow's GaussianBlur. */
+static int draw_pillow_blur(struct drawing *g, const struct op *o)
+{
+    struct rng r = drawing_rng(g, o);
+    if (!drawing_chance(g, o, &r))
+        return STK_OK;
+    const double radius = rng_between(&r, o->arg[0].v[0], o->arg[0].v[1]);
+    drawing_note_number(g, "radius", radius);
+    drawing_step(g, STEP_BOX, g->w, g->h, g->channels)->amount = radius;
+    return STK_OK;
+}
+
 /* ------------------------------------------------------------------ ElasticTransform */
 
 enum { ELASTIC_ALPHA_ARG, ELASTIC_SIGMA_ARG };
@@ -143,6 +160,7 @@ const struct spec ops_filter[] = {
      {{"kernel_size", &arg_kernel_size, NULL}, {"sigma", &arg_sigma, "(0.1, 2)"}},
      NULL,
      draw_blur},
+    {"PillowBlur", OP_RANDOM, {{"radius", &arg_radius, "(0.1, 2)"}, {"p", &arg_p, "0.5"}}, NULL, draw_pillow_blur},
     {"ElasticTransform",
      OP_RANDOM,
      {{"alpha", &arg_alpha, "50"},

@@ -242,12 +242,12 @@ static int draw_auto(struct drawing *g, const struct op *o)
 
 const struct spec ops_policy[] = {
     {"AutoAugment",
-     OP_RANDOM,
+     OP_RANDOM | OP_POLICY,
      {{"policy", &arg_policy, "imagenet"}, {"interpolation", &arg_warp_filter, "nearest"}, {"fill", &arg_fill, "0"}},
      ops_policy_check,
      draw_auto},
     {"RandAugment",
-     OP_RANDOM,
+     OP_RANDOM | OP_POLICY,
      {{"num_ops", &arg_num_ops, "2"},
       {"magnitude", &arg_magnitude, "9"},
       {"num_magnitude_bins", &arg_bins, "31"},
@@ -256,7 +256,7 @@ const struct spec ops_policy[] = {
      check_rand,
      draw_rand},
     {"TrivialAugmentWide",
-     OP_RANDOM,
+     OP_RANDOM | OP_POLICY,
      {{"num_magnitude_bins", &arg_bins, "31"},
       {"interpolation", &arg_warp_filter, "nearest"},
       {"fill", &arg_fill, "0"}},

@@ -121,7 +121,10 @@ static int draw_random_resize(struct drawing *g, const struct op *o)
 const struct spec ops_scale[] = {
     {"RandomZoomOut",
      OP_MOVES | OP_BY_P,
-     {{"fill", &arg_fill, "0"}, {"side_range", &arg_sides, "(1, 4)"}, {"p", &arg_p, "0.5"}},
+     {{"fill", &arg_fill, "0"},
+      {"side_range", &arg_sides, "(1, 4)"},
+      {"p", &arg_p, "0.5"},
+      {"mask_fill", &arg_mask_fill, "None"}},
      check_open,
      draw_zoom_out},
     {"ScaleJitter",

@@ -35,7 +35,7 @@ struct arg_type {
 #define ARG_COUNT(n) (1u << (n))
 
 extern const struct arg_type arg_size, arg_filter, arg_antialias, arg_bool, arg_fill, arg_pad_mode, arg_p, arg_ignored,
-    arg_ops;
+    arg_mask_fill, arg_ops;
 
 /* The words of arg_filter, by enum filter; the last is an alias. */
 extern const char *const arg_filters[];
@@ -85,8 +85,10 @@ enum op_flags {
     OP_BY_P = 8,   /* its effect depends on a draw unless its argument p is 0 or 1 */
     OP_BATCH = 16, /* combines the rows of a finished batch; see blend.h */
     OP_BOXES = 32,
-    OP_POINTS = 64, /* these work on boxes or points, and leave the image alone unless OP_RANDOM is set */
-    OP_ALONE = 128, /* masks, boxes and points cannot follow it */
+    OP_POINTS = 64,  /* these work on boxes or points, and leave the image alone unless OP_RANDOM is set */
+    OP_ALONE = 128,  /* masks, boxes and points cannot follow it */
+    OP_TENSOR = 256, /* makes a tensor: torchvision computes the ops after it with torch, not with Pillow */
+    OP_POLICY = 512, /* its fill of 0 is torchvision's None */
 };
 
 struct spec {

@@ -113,8 +113,8 @@ const struct spec ops_type[] = {
      {{"mean", &arg_mean, "imagenet"}, {"std", &arg_std, ""}, {"inplace", &arg_ignored, "False"}},
      .check = check_normalize},
     {"ToTensor", OP_TYPES, {{0}}, .check = check_to_tensor},
-    {"ToImage", OP_TYPES, {{0}}, NULL, NULL},
-    {"PILToTensor", OP_TYPES, {{0}}, NULL, NULL},
+    {"ToImage", OP_TYPES | OP_TENSOR, {{0}}, NULL, NULL},
+    {"PILToTensor", OP_TYPES | OP_TENSOR, {{0}}, NULL, NULL},
     {"ToDtype", OP_TYPES, {{"dtype", &arg_dtype, NULL}, {"scale", &arg_bool, "False"}}, .check = check_to_dtype},
     {0},
 };

@@ -59,6 +59,7 @@ struct ops_warp ops_warp_of(const struct op *o)
     struct ops_warp how = {.filter = (enum filter)op_arg(o, &arg_warp_filter)->v[0]};
     drawing_fill(o, how.fill);
     how.mask_fill = drawing_mask_fill(o);
+    how.filled = !(o->spec->flags & OP_POLICY) || how.fill[0] || how.fill[1] || how.fill[2];
     return how;
 }
 
@@ -66,6 +67,8 @@ static void add(struct drawing *g, struct warp *w, const struct ops_warp *how)
 {
     for (int i = 0; i < 3; i++)
         w->fill[i] = how->fill[i];
+    w->tensor = g->tensor && how->filter != FILTER_BICUBIC;
+    w->filled = how->filled;
     warp_choose(w);
     struct step *s = drawing_step(g, STEP_WARP, w->w, w->h, g->channels);
     s->warp = *w;

@@ -15,6 +15,7 @@ extern const struct arg_type arg_warp_filter;
 struct ops_warp {
     enum filter filter;
     uint8_t fill[3], mask_fill;
+    bool filled; /* torchvision has a fill, even if it is 0 */
 };
 struct ops_warp ops_warp_of(const struct op *o);
 

@@ -49,7 +49,7 @@ void op_write(struct text_out *to, const struct op *o)
     const struct param *p = o->spec->params;
     text_put(to, "%s%s", o->spec->name, p[0].name ? "(" : "");
     for (int i = 0; i < OPS_ARGS && p[i].name; i++)
-        if (!p[i].type->ignored)
+        if (!p[i].type->ignored && !(p[i].type == &arg_mask_fill && o->arg[i].n == 0))
             put_argument(to, o, i);
     text_put(to, "%s", p[0].name ? ")" : "");
 }

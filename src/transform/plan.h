@@ -98,6 +98,7 @@ struct step {
     uint8_t fill[3];     /* crop */
     uint8_t mask_fill;   /* crop, warp, elastic: of masks */
     bool drops;          /* crop: boxes whose middle is outside become 0 */
+    bool tensor;         /* hue: with torch's arithmetic instead of Pillow's */
     uint8_t order[3];    /* permute: the channel of the input for each of the output */
     union {
         struct warp warp;
@@ -122,7 +123,7 @@ struct step {
             double size, area;
         } least;       /* sanitize boxes */
         double amount; /* table, mix, sharpen, box: the factor, sigma, count of bits or threshold; hue: what is added to
-                          it */
+                          it, in Pillow's units or, for a tensor, in turns */
         struct {
             double x, y, w, h;
         } box; /* resize: the part of the input that is used; w is 0: all */
@@ -183,7 +184,8 @@ const char *plan_not_own(const struct plan *p);
 const char *plan_needs_boxes(const struct plan *p);
 const char *plan_needs_points(const struct plan *p);
 const char *plan_not_followed(const struct plan *p);
-enum box_format plan_box_format(const struct plan *p, enum box_format own); /* after the ops */
+/* After the ops; relative: as shares of the width and height. */
+enum box_format plan_box_format(const struct plan *p, enum box_format own, bool *relative);
 /* If fidelity is draft and the image (w x h) is resized to less, changes the job so that the decoder returns it
  * smaller. `most` is the largest shrink that the decoder supports. */
 void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int most);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "transform/hue.h"
 #include "transform/stage.h"
 
 enum gathers step_gathers(const struct step *s)
@@ -239,6 +240,8 @@ static void point_line(const struct kernels *k, const struct point *p, uint8_t *
     const struct step *s = p->s;
     if (s->kind == STEP_GREY)
         grey_line(k, dst, src, w, s->in, s->channels);
+    else if (s->kind == STEP_HUE && s->tensor)
+        hue_line(dst, src, w, (float)s->amount);
     else if (s->kind == STEP_HUE)
         k->hue(dst, src, w, (uint8_t)(int)s->amount);
     else if (s->kind == STEP_PERMUTE)

@@ -3,18 +3,20 @@
  * stage_warp.c -- the steps that take pixels from elsewhere: maps, blurs and elastic distortions; and noise.
  */
 #include "base/size.h"
+#include "transform/grid.h"
 #include "transform/stage.h"
 
 /* ------------------------------------------------------------------ maps */
 
 struct rect warp_step_needs(const struct step *s)
 {
-    return warp_needs(&s->warp, s->need);
+    return s->warp.tensor ? (struct rect){0, 0, s->in_w, s->in_h} : warp_needs(&s->warp, s->need);
 }
 
 void warp_step_lay(struct room *r, struct stage *st)
 {
-    st->memory = room_take(r, warp_table(&st->s->warp));
+    const struct warp *w = &st->s->warp;
+    st->memory = room_take(r, w->tensor ? size_mul(2 * sizeof(float), (size_t)w->w) : warp_table(w));
 }
 
 /* Prefetches an image that fits the L2 cache: lines of a map cross its lines, which the CPU does not foresee. */
@@ -31,13 +33,28 @@ void warp_step_begin(const struct kernels *k, struct stage *st)
 {
     (void)k;
     prefetch(&st->in);
-    warp_begin(&st->s->warp, st->memory);
+    if (!st->s->warp.tensor)
+        warp_begin(&st->s->warp, st->memory);
+}
+
+static void grid_lines(struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    float *x_of = st->memory, *y_of = x_of + s->w;
+    for (int32_t i = 0; i < n; i++) {
+        grid_line(&s->warp, s->need.y + y + i, x_of, y_of);
+        grid_pixels(&s->warp, &st->in, x_of + s->need.x, y_of + s->need.x, s->need.w, dst + (size_t)i * stride);
+    }
 }
 
 void warp_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     const struct step *s = st->s;
     const struct warp_source from = {.warp = &s->warp, .table = st->memory, .in = st->in, .from = s->from};
+    if (s->warp.tensor) {
+        grid_lines(st, y, n, dst, stride);
+        return;
+    }
     for (int32_t i = 0; i < n; i++)
         warp_line(k, &from, s->need.x, s->need.y + y + i, s->need.w, dst + (size_t)i * stride);
 }

@@ -31,6 +31,8 @@ struct warp {
     double a[8];
     bool perspective;
     bool expanded;      /* the output contains the whole turned input */
+    bool tensor;        /* with torch's arithmetic instead of Pillow's (grid.h); not bicubic */
+    bool filled;        /* tensor: torchvision was given a fill, even if it is 0 */
     enum filter filter; /* nearest, bilinear or bicubic */
     enum warp_way way;
     int32_t in_w, in_h, w, h; /* of the whole input and output */

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import stoker
 import torch
-from PIL import Image
+from PIL import Image, ImageFilter
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as F
 from torchvision.transforms.v2 import functional as F2
@@ -170,6 +170,9 @@ FUNCTIONS = {
     "ElasticTransform": elastic,
     "GaussianBlur": lambda image, op, kernel=5, **_: F.gaussian_blur(image, kernel, [op["sigma"]] * 2),
     "GaussianNoise": noise,
+    "PillowBlur": lambda image, op, **_: (
+        image.filter(ImageFilter.GaussianBlur(op["radius"])) if op["applied"] else image
+    ),
     "JPEG": lambda image, op, **_: F2.jpeg(image, op["quality"]),
     "RandomAffine": affine,
     "RandomPerspective": perspective,
@@ -197,6 +200,7 @@ FUNCTIONS = {
     "Grayscale": lambda image, op, channels=1, **_: F.to_grayscale(image, channels),
     "Normalize": normalize,
     "Pad": pad,
+    "PadIfSmaller": pad,
     "RandomCrop": random_crop,
     "RandomHorizontalFlip": lambda image, op, **_: F.hflip(image) if op["flip"] else image,
     "RandomResizedCrop": random_resized_crop,

@@ -35,6 +35,8 @@ ANY_SIZE = {
     "RandomPhotometricDistort(p=1)": {},
     "RandomInvert(1) | RandomPosterize(3, p=1) | RandomSolarize(100, p=1)": {"bits": 3, "threshold": 100},
     "GaussianNoise(0.1, 0.3)": {"mean": 0.1, "deviation": 0.3},
+    "PillowBlur((0, 3), p=0.9)": {},
+    "PadIfSmaller((9, 12), fill=7)": {"fill": 7},
     "AutoAugment": {},
     "AutoAugment(svhn, fill=7)": {"fill": 7},
     "RandAugment(3)": {},

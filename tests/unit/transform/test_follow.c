@@ -172,6 +172,12 @@ static void fills_of_several_steps(void)
     CHECK(out[0] == 60 && out[1] == 60 && out[w] == 50 && out[w + 1] == 0);
     CHECK(mask_after("Pad(1, (1, 2, 3))", 1, STK_UINT8, out, &w, &h)); /* a colour is not for masks */
     CHECK_EQ(out[0], 0);
+    CHECK(mask_after("Pad(1, 9, mask_fill=255)", 1, STK_UINT8, out, &w, &h));
+    CHECK_EQ(out[0], 255);
+    CHECK(mask_after("PadIfSmaller((2, 7), mask_fill=255)", 1, STK_UINT8, out, &w, &h)); /* on the right only */
+    CHECK_EQ(w, 7);
+    CHECK_EQ(h, H);
+    CHECK(out[0] == 0 && out[4] == 4 && out[5] == 255 && out[6] == 255 && out[7] == 5);
 }
 
 static void what_a_plan_says(void)
@@ -180,12 +186,18 @@ static void what_a_plan_says(void)
     CHECK_STR(plan_needs_boxes(p), "RandomIoUCrop");
     CHECK_STR(plan_needs_points(p), "ClampKeyPoints");
     CHECK(!plan_not_followed(p));
-    CHECK_EQ(plan_box_format(p, BOX_XYXY), BOX_CXCYWH);
+    bool relative;
+    CHECK_EQ(plan_box_format(p, BOX_XYXY, &relative), BOX_CXCYWH);
+    CHECK(!relative);
+    plan_free(p);
+    p = plan_of("ConvertBoundingBoxFormat(XYXY) | ConvertBoundingBoxFormat(CXCYWH, relative=True)");
+    CHECK_EQ(plan_box_format(p, BOX_XYXY, &relative), BOX_CXCYWH);
+    CHECK(relative);
     plan_free(p);
     p = plan_of("RandomApply([AugMix])");
     CHECK_STR(plan_not_followed(p), "AugMix");
     CHECK(!plan_needs_boxes(p));
-    CHECK_EQ(plan_box_format(p, BOX_XYWH), BOX_XYWH);
+    CHECK_EQ(plan_box_format(p, BOX_XYWH, &relative), BOX_XYWH);
     plan_free(p);
 }
 
