@@ -10,141 +10,23 @@ from __future__ import annotations
 
 import copy
 import math
-import random
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from . import _convert_boxes, _convert_timm, _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
+from . import (
+    _convert_boxes,
+    _convert_crops,
+    _convert_object,
+    _convert_timm,
+    _ops,
+    _ops_color,
+    _ops_geometry,
+    _ops_recipe,
+)
+from ._converted import BYTES, FLOATS, PIL, Converted, Native, Rest, is_known, name_of
 from ._errors import usage
-from ._types import DTYPE_CODES, LAYOUTS
 
-LIBRARIES = ("torchvision", "timm")
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
-PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
-# Transforms without randomness, which threads of one process may run.
-STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
-STEADY |= {"Identity", "MaybePILToTensor", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
-
-
-class Native:
-    """Ops that follow a function in Python. They run in C if the function returns what it was given: an image."""
-
-    def __init__(self, to: Converted, transforms: list[Any], before: str, after: str) -> None:
-        self.text = " | ".join(str(op) for op in to.ops)
-        self.dtype = to.dtype or "uint8"
-        self.random, self.transforms, self.before, self.after = to.random, transforms, before, after
-        self._ops: _stoker.Ops | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ops": None}
-
-    def _pixels(self, image: Any) -> Any:
-        """Rows of RGB pixels; None for anything else."""
-        if self.before == PIL:
-            return np.asarray(image) if getattr(image, "mode", "") == "RGB" else None
-        tensor = hasattr(image, "permute") and str(image.dtype) == "torch.uint8" and image.device.type == "cpu"
-        if not tensor or image.dim() != 3 or image.shape[0] != 3:
-            return None
-        return np.ascontiguousarray(image.permute(1, 2, 0).numpy())
-
-    def __call__(self, image: Any) -> Any:
-        pixels = self._pixels(image)
-        if pixels is None or not pixels.size:
-            for transform in self.transforms:
-                image = transform(image)
-            return image
-        if self._ops is None:
-            self._ops = _stoker.Ops(
-                self.text, DTYPE_CODES[self.dtype], LAYOUTS["NHWC" if self.after == PIL else "NCHW"]
-            )
-        height, width = pixels.shape[:2]
-        seed = random.getrandbits(64) if self.random else 0
-        made = np.empty(self._ops.shape(height, width, seed), self.dtype)
-        self._ops.run(pixels, height, width, seed, made)
-        return as_form(made, self.after)
-
-
-def as_form(pixels: np.ndarray[Any, Any], form: str) -> Any:
-    """An array as the next transform expects it: rows of pixels as a Pillow image, planes as a tensor."""
-    if form != PIL:
-        return sys.modules["torch"].from_numpy(pixels)
-    from PIL import Image
-
-    return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-
-
-class Rest:
-    """What follows the first transform that Stoker has no op for: functions in Python, and ops between them."""
-
-    def __init__(self, parts: list[Any], form: str, why: Sequence[str] = ()) -> None:
-        """why: the functions, each with the reason why it is no op."""
-        self.parts, self.form, self.why = parts, form, list(dict.fromkeys(why))
-        self.functions = [part for part in parts if not isinstance(part, Native)]
-        self.__name__ = ", ".join(name_of(f) for f in self.functions)
-
-    @property
-    def text(self) -> str:
-        """The ops that run in C."""
-        return " | ".join(part.text for part in self.parts if isinstance(part, Native) and part.text)
-
-    @property
-    def transforms(self) -> list[Any]:
-        """As they were given."""
-        return [t for part in self.parts for t in (part.transforms if isinstance(part, Native) else [part])]
-
-    @property
-    def steady(self) -> bool:
-        return all(not p.random if isinstance(p, Native) else is_steady(p) for p in self.parts)
-
-    def __call__(self, image: Any) -> Any:
-        if self.form == PIL or isinstance(image, np.ndarray):
-            image = as_form(np.asarray(image), self.form)
-        for part in self.parts:
-            image = part(image)
-        return image
-
-
-@dataclass
-class Converted:
-    """A transform: ops first, then the rest, which runs in Python."""
-
-    ops: list[_ops.Op] = field(default_factory=list)
-    dtype: str | None = None  # of the ops' result; None: the loader chooses
-    sized: bool = False  # whether all images have one size after the ops
-    rest: Rest | None = None
-    steps: list[Any] = field(default_factory=list)  # that became the ops
-    form: str = PIL  # of the ops' result
-
-    @property
-    def random(self) -> bool:
-        """Whether the transform is random.
-
-        >>> Converted([_ops.CenterCrop(8)]).random, Converted([_ops.RandomCrop(8)]).random
-        (False, True)
-        """
-        drawn = any(type(op).__name__ not in STEADY for op in self.ops)
-        return drawn or (self.rest is not None and not self.rest.steady)
-
-    def parts(self) -> list[Any]:
-        """All of it as functions of a Pillow image."""
-        first = Native(self, self.steps, PIL, self.rest.form if self.rest else self.form)
-        return ([first] if self.steps else []) + (self.rest.parts if self.rest else [])
-
-
-def name_of(thing: Any) -> str:
-    return str(getattr(thing, "__name__", type(thing).__name__))
-
-
-def is_known(thing: Any) -> bool:
-    return type(thing).__module__.split(".")[0] in LIBRARIES
-
-
-def is_steady(transform: Any) -> bool:
-    return is_known(transform) and type(transform).__name__ in STEADY
 
 
 def _is_v2(transform: Any) -> bool:
@@ -159,14 +41,14 @@ def _is_timm(transform: Any) -> bool:
 
 
 TENSOR = "torch rounds differently on tensors; before ToImage or ToTensor it would run in C"
+FACTORS = "with these factors, the result on a tensor would differ by more than one level"
 FLOAT = "its input has floats; before ToTensor or ToDtype it would run in C"
 LATER = "it follows a step that ends the ops: RandomErasing, or Normalize"
 FILTER = "no op has this interpolation with the same result"
 FILL = "no op has this fill"
+CROPS = "it returns several images, and what follows it runs in Python"
 SAME = "the transforms inside it change the type or the channels"
 OTHERS = {
-    "FiveCrop": "it returns several images; the op FiveCrop returns one array with a further dimension",
-    "TenCrop": "it returns several images; the op TenCrop returns one array with a further dimension",
     "Lambda": "a function of your own",
     "LinearTransformation": "no op multiplies by a matrix",
     "SetClampingMode": "the ops that clamp boxes have only one mode",
@@ -203,19 +85,22 @@ def _one_or_more(values: list[int]) -> int | list[int]:
 class _Walk:
     """Follows a transform; `form` is the form of the image before the next step."""
 
-    def __init__(self, form: str = PIL, exact: bool = False) -> None:
-        """exact: uint8 tensors are resized by torch, whose rounding differs by 1."""
-        self.to = Converted()
+    def __init__(self, form: str = PIL, exact: bool = False, crops: bool = False) -> None:
+        """exact: uint8 tensors are resized by torch, whose rounding differs by 1. crops: it may have FiveCrop."""
+        self.to, self.crops = Converted(), crops
         self.before = self.form = form
         self.grey = self.normalized = self.erased = False
-        self.exact = exact
+        self.exact, self.bytes_at = exact, 0  # bytes_at: of the ops, the first one on a tensor
+        self.image = form != PIL  # whether a tensor is one of torchvision.tv_tensors
         self.steps: list[Any] = []
 
     def step(self, step: Any) -> str:
         """Adds the ops of a step. If there are none, changes nothing, and returns why."""
         name = type(step).__name__
-        if not is_known(step):
-            return "a function of your own"
+        if not is_known(step) and not isinstance(step, _convert_crops.Stacked):
+            if not (script := _convert_object.of_a_script(step)):
+                return "a function of your own"
+            name = f"{script} of a script"
         if name not in STEPS:
             return OTHERS.get(name, "no op has this name")
         if self.before == FLOATS:  # the engine begins with bytes
@@ -233,12 +118,25 @@ class _Walk:
     def _pillow(self) -> None:
         _check(self.form == PIL, TENSOR if self.form == BYTES else FLOAT)
 
+    def _near(self) -> None:
+        """On a tensor, the op's result is that of Pillow, which may differ by one level from torch's."""
+        _check(self.form != FLOATS, FLOAT)
+        _check(self.form == PIL or not self.exact, TENSOR)
+
+    def _tensor(self) -> None:
+        """On a tensor, the op computes as torch does, within one level: the engine must know that it is one."""
+        self._near()
+        if self.form == BYTES and not any(type(op).__name__ == "ToImage" for op in self.to.ops):
+            self.to.ops.insert(self.bytes_at, _ops.ToImage())
+
     def _whole(self) -> None:
         """The values must be bytes."""
         _check(self.form != FLOATS, FLOAT)
 
     def _add(self, op: _ops.Op, sizes: bool = False) -> None:
-        _check(not self.erased or type(op).__name__ in ("Normalize", "ToDtype", "ToTensor"), LATER)
+        only_types = type(op).__name__ in ("Normalize", "ToDtype", "ToTensor")
+        _check(only_types or not self.erased, LATER)
+        _check(only_types or not self.to.crops, CROPS)
         self.to.ops.insert(
             len(self.to.ops) - self.normalized, op
         )  # ops that only move pixels may come before Normalize
@@ -257,7 +155,10 @@ class _Walk:
         return {"interpolation": word, "antialias": bool(t.antialias)}
 
     def _fill(self, t: Any) -> Any:
-        fill = _one_or_more(_ints(0 if t.fill is None else t.fill))
+        given = _convert_boxes.fill_of(t.fill)
+        numbers = list(given) if isinstance(given, (list, tuple)) else [0 if given is None else given]
+        fill = _one_or_more([int(v) for v in numbers])
+        _check(all(v == int(v) for v in numbers), FILL)
         _check(self.form != FLOATS or (fill == 0 and t.padding_mode == "constant" and not self.normalized), FLOAT)
         _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey), FILL)
         return fill
@@ -270,6 +171,23 @@ class _Walk:
     def center_crop(self, t: Any) -> None:
         _check(not self.normalized, FLOAT)  # where it pads, it pads with 0
         self._add(_ops.CenterCrop(_one_or_more(_ints(t.size))), sizes=True)
+
+    def several_crops(self, t: Any) -> None:
+        _check(self.crops, CROPS)
+        _check(not self.normalized and not self.to.crops, LATER)
+        size = _one_or_more(_ints(t.size))
+        ten = type(t).__name__ == "TenCrop"
+        self._add(
+            _ops_geometry.TenCrop(size, bool(t.vertical_flip)) if ten else _ops_geometry.FiveCrop(size), sizes=True
+        )
+        self.to.crops = "apart"
+
+    def stacked_crops(self, t: Any) -> None:
+        self._pillow()
+        self.several_crops(t.crops)
+        self.to.crops = "stacked"
+        for step in t.each:
+            STEPS[type(step).__name__](self, step)
 
     def random_crop(self, t: Any) -> None:
         padding = None
@@ -286,16 +204,33 @@ class _Walk:
                 bool(t.pad_if_needed),
                 fill,
                 t.padding_mode if padding or t.pad_if_needed else "constant",
+                _convert_boxes.mask_fill_of(t.fill) if padding or t.pad_if_needed else None,
             ),
             sizes=True,
         )
 
     def random_resized_crop(self, t: Any) -> None:
         scale, ratio = [float(v) for v in t.scale], [float(v) for v in t.ratio]
-        self._add(_ops.RandomResizedCrop(_one_or_more(_ints(t.size)), scale, ratio, **self._filter(t)), sizes=True)
+        size = _one_or_more(_ints(t.size))
+        if isinstance(t.interpolation, (list, tuple)):  # timm's "random": one of them for every image
+            self._pillow()
+            words = [_word(one) for one in t.interpolation]
+            _check(bool(words) and all(word in FILTERS for word in words), FILTER)
+            crops = [_ops.RandomResizedCrop(size, scale, ratio, word) for word in words]
+            self._add(_ops_color.RandomChoice(crops), sizes=True)
+            return
+        self._add(_ops.RandomResizedCrop(size, scale, ratio, **self._filter(t)), sizes=True)
 
     def pad(self, t: Any) -> None:
-        self._add(_ops.Pad(_one_or_more(_ints(t.padding)), self._fill(t), t.padding_mode))
+        mask_fill = _convert_boxes.mask_fill_of(t.fill)
+        self._add(_ops.Pad(_one_or_more(_ints(t.padding)), self._fill(t), t.padding_mode, mask_fill))
+
+    def pad_if_smaller(self, t: Any) -> None:
+        """Of torchvision's reference scripts for segmentation, in whose file v2_extras.py it is."""
+        self._whole()
+        fill = _convert_boxes.fill_of(t.fill)
+        _check(fill is None or fill == int(fill), FILL)
+        self._add(_ops.PadIfSmaller(int(t.size), int(fill or 0), _convert_boxes.mask_fill_of(t.fill)))
 
     def horizontal_flip(self, t: Any) -> None:
         self._add(_ops.RandomHorizontalFlip(float(t.p)))
@@ -304,7 +239,7 @@ class _Walk:
         self._add(_ops.RandomVerticalFlip(float(t.p)))
 
     def grayscale(self, t: Any) -> None:
-        self._pillow()
+        self._near()
         self._add(_ops.Grayscale(t.num_output_channels))
         self.grey = t.num_output_channels == 1
 
@@ -313,12 +248,19 @@ class _Walk:
         self._add(_ops_color.RGB())
         self.grey = False
 
+    def _factors(self, *ranges: Any) -> None:
+        """Torch's grey differs by one level, and so does the result, if it is mixed with a factor of up to 2."""
+        highest = max((max(r) if isinstance(r, (list, tuple)) else 1 + r for r in ranges if r is not None), default=0)
+        _check(self.form == PIL or highest <= 2, FACTORS)
+
     def color_jitter(self, t: Any) -> None:
-        self._pillow()
+        self._tensor()
+        self._factors(t.contrast, t.saturation)
         self._add(_ops_color.ColorJitter(t.brightness, t.contrast, t.saturation, t.hue))
 
     def photometric_distort(self, t: Any) -> None:
-        self._pillow()
+        self._tensor()
+        self._factors(t.contrast, t.saturation)
         self._add(_ops_color.RandomPhotometricDistort(t.brightness, t.contrast, t.saturation, t.hue, t.p))
 
     def permute(self, t: Any) -> None:
@@ -326,15 +268,15 @@ class _Walk:
         self._add(_ops_color.RandomChannelPermutation())
 
     def random_gray(self, t: Any) -> None:
-        self._pillow()
+        self._near()
         self._add(_ops_color.RandomGrayscale(t.p))
 
     def sharpness(self, t: Any) -> None:
-        self._pillow()
+        self._whole()
         self._add(_ops_color.RandomAdjustSharpness(t.sharpness_factor, t.p))
 
     def autocontrast(self, t: Any) -> None:
-        self._pillow()
+        self._near()
         self._add(_ops_color.RandomAutocontrast(t.p))
 
     def equalize(self, t: Any) -> None:
@@ -370,12 +312,16 @@ class _Walk:
         self.erased = True
 
     def _policy(self, t: Any) -> dict[str, Any]:
-        """Interpolation and fill of a policy, whose augmentations are Pillow's."""
+        """Interpolation and fill of a policy."""
         word = _word(t.interpolation)
-        self._pillow()
+        self._tensor()
         _check(word in ("nearest", "nearest-exact", "bilinear", "bicubic"), FILTER)
-        fill = _one_or_more([int(v) for v in _ints([0] if t.fill is None else t.fill)])
+        given = t.fill if not isinstance(t.fill, dict) else t.fill.get("others")
+        fill = _one_or_more([int(v) for v in _ints([0] if given is None else given)])
         _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
+        if self.form == BYTES:  # torch blends a fill in at the border, even if it is 0
+            _check(word in ("nearest", "bilinear"), FILTER)
+            _check(given is None or fill != 0, FILL)
         return {"interpolation": word, "fill": fill}
 
     def timm_augment(self, t: Any) -> None:
@@ -405,15 +351,18 @@ class _Walk:
         self._add(_ops_recipe.TrivialAugmentWide(t.num_magnitude_bins, **self._policy(t)))
 
     def _map(self, t: Any) -> dict[str, Any]:
-        """Interpolation and fill of a map. Pillow has three filters; torch samples tensors differently."""
+        """Interpolation and fill of a map. Pillow has three filters, torch two."""
         word = _word(t.interpolation)
         word = "nearest" if word == "nearest-exact" else word
-        self._pillow()
-        _check(word in ("nearest", "bilinear", "bicubic"), FILTER)
+        self._tensor()
+        _check(word in ("nearest", "bilinear", "bicubic")[: 3 if self.form == PIL else 2], FILTER)
+        _check(self.form == PIL or _convert_boxes.fill_of(t.fill) is not None, FILL)
         return {"interpolation": word, "fill": self._color(t)}
 
-    def _color(self, t: Any) -> Any:
+    def _color(self, t: Any, masks: bool = False) -> Any:
+        """masks: the op has a fill of its own for masks."""
         fill = _convert_boxes.fill_of(t.fill)
+        _check(masks or _convert_boxes.mask_fill_of(t.fill) is None, FILL)
         fill = fill if isinstance(fill, (list, tuple)) else [0 if fill is None else fill]
         _check(len(fill) in (1, 1 if self.grey else 3), FILL)
         whole = [int(v) for v in fill]  # as torchvision does
@@ -421,6 +370,7 @@ class _Walk:
 
     def rotation(self, t: Any) -> None:
         center = None if t.center is None else [float(v) for v in t.center]
+        _check(self.form == PIL or not t.expand, TENSOR)
         self._add(_ops_geometry.RandomRotation(t.degrees, expand=bool(t.expand), center=center, **self._map(t)))
         self.to.sized &= not t.expand
 
@@ -441,6 +391,15 @@ class _Walk:
         self._whole()
         self._add(_ops_geometry.GaussianBlur(t.kernel_size, tuple(t.sigma)))
 
+    def pillow_blur(self, t: Any) -> None:
+        self._pillow()
+        radius = float(t.radius_min), float(t.radius_max)
+        self._add(_ops_geometry.PillowBlur(radius, min(max(float(t.prob), 0.0), 1.0)))
+
+    def solarization(self, t: Any) -> None:
+        self._pillow()
+        self._add(_ops_color.RandomSolarize(128, min(max(float(t.p), 0.0), 1.0)))
+
     def noise(self, t: Any) -> None:
         _check(self.form == BYTES, "torchvision's GaussianNoise takes tensors only; on uint8 it would run in C")
         self._add(_ops_geometry.GaussianNoise(t.mean, t.sigma, bool(t.clip)))
@@ -451,7 +410,8 @@ class _Walk:
 
     def zoom_out(self, t: Any) -> None:
         self._whole()
-        self._add(_ops_geometry.RandomZoomOut(self._color(t), t.side_range, t.p))
+        mask_fill = _convert_boxes.mask_fill_of(t.fill)
+        self._add(_ops_geometry.RandomZoomOut(self._color(t, True), t.side_range, t.p, mask_fill))
         self.to.sized &= t.p == 0
 
     def scale_jitter(self, t: Any) -> None:
@@ -475,11 +435,16 @@ class _Walk:
         for one in transforms:
             for step in flat(one):
                 name = type(step).__name__
-                _check(is_known(step), f"{name_of(step)} inside it is a function of your own")
+                script = "" if is_known(step) else _convert_object.of_a_script(step)
+                _check(is_known(step) or bool(script), f"{name_of(step)} inside it is a function of your own")
+                name = f"{script} of a script" if script else name
                 _check(name in STEPS, f"{name} inside it: {OTHERS.get(name, 'no op has this name')}")
-                STEPS[type(step).__name__](inner, step)
+                STEPS[name](inner, step)
         _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False) and not inner.erased, SAME)
-        return inner.to.ops
+        ops = [op for op in inner.to.ops if type(op).__name__ != "ToImage"]
+        if len(ops) != len(inner.to.ops):
+            self._tensor()
+        return ops
 
     def _alternatives(self, transforms: Any) -> list[_ops.Op]:
         lists = [self._inside([one]) for one in transforms]
@@ -497,7 +462,8 @@ class _Walk:
 
     def to_bytes(self, t: Any) -> None:
         self._pillow()
-        self.form, self.to.dtype = BYTES, "uint8"
+        self.form, self.to.dtype, self.bytes_at = BYTES, "uint8", len(self.to.ops)
+        self.image = type(t).__name__ == "ToImage"
 
     def to_floats(self, t: Any) -> None:
         self._pillow()
@@ -516,8 +482,9 @@ class _Walk:
         dtype = t.dtype
         if isinstance(dtype, dict):
             kinds = {getattr(k, "__name__", k): v for k, v in dtype.items()}
-            _check("Image" in kinds)
-            dtype = kinds["Image"]
+            dtype = kinds.get("Image" if self.image else "Tensor", kinds.get("others"))
+            if dtype is None:
+                return
         if self.form != PIL:  # it does not change Pillow images
             self._to_dtype(dtype, _ops.ToDtype(dtype, t.scale))
 
@@ -555,7 +522,9 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "ColorJitter": _Walk.color_jitter,
     "ConvertImageDtype": _Walk.convert_image_dtype,
     "ElasticTransform": _Walk.elastic,
+    "FiveCrop": _Walk.several_crops,
     "GaussianBlur": _Walk.blur,
+    "GaussianBlur of a script": _Walk.pillow_blur,
     "GaussianNoise": _Walk.noise,
     "Grayscale": _Walk.grayscale,
     "Identity": _Walk.nothing,
@@ -566,6 +535,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "Normalize": _Walk.normalize,
     "PILToTensor": _Walk.to_bytes,
     "Pad": _Walk.pad,
+    "PadIfSmaller": _Walk.pad_if_smaller,
     "RGB": _Walk.rgb,
     "RandAugment": _Walk.rand_augment,
     "RandomAdjustSharpness": _Walk.sharpness,
@@ -594,6 +564,9 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "RandomZoomOut": _Walk.zoom_out,
     "Resize": _Walk.resize,
     "ScaleJitter": _Walk.scale_jitter,
+    "Solarization of a script": _Walk.solarization,
+    "Stacked": _Walk.stacked_crops,
+    "TenCrop": _Walk.several_crops,
     "ToDtype": _Walk.to_dtype,
     "TrivialAugmentWide": _Walk.trivial_augment,
     "ToImage": _Walk.to_bytes,
@@ -614,8 +587,33 @@ def flat(transform: Any) -> Iterator[Any]:
     elif kind.__name__ == "Sequential" and kind.__module__.startswith("torch."):
         for one in transform:
             yield from flat(one)
+    elif (inner := _passed(transform)) is not None and inner.kind is None:
+        yield from flat(list(inner.views[0]))
     else:
         yield transform
+
+
+def _is_transform(thing: Any) -> bool:
+    composed = type(thing).__name__ == "Sequential" and type(thing).__module__.startswith("torch.")
+    return is_known(thing) or composed
+
+
+def _passed(thing: Any) -> _convert_object.Passed | None:
+    """What an object of the user's own class passes its image on to."""
+    if _is_transform(thing) or type(thing) is list:
+        return None
+    return _convert_object.passed(thing, _is_transform)
+
+
+def views(thing: Any) -> tuple[list[list[Any]], type] | None:
+    """The transforms of each view that an object returns, and whether it returns a list or a tuple; None: it returns
+    one image, or is not one that Stoker can follow.
+
+    >>> views(len) is None
+    True
+    """
+    found = _passed(thing)
+    return None if found is None or found.kind is None else ([list(v) for v in found.views], found.kind)
 
 
 def transform(thing: Any) -> Converted | None:
@@ -624,15 +622,21 @@ def transform(thing: Any) -> Converted | None:
     >>> transform(len) is None
     True
     """
-    composed = type(thing).__name__ == "Sequential" and type(thing).__module__.startswith("torch.")
-    if isinstance(thing, list):
-        composed = all(is_known(t) for t in thing)
-    if not is_known(thing) and not composed:
+    passed = _passed(thing)
+    known = all(is_known(t) for t in thing) if isinstance(thing, list) else _is_transform(thing)
+    if not known and (passed is None or passed.kind is not None):
         return None
-    first = walk = _Walk()
+    steps = _convert_crops.joined(list(flat(thing)))
+    converted = _walked(steps, True)
+    return _walked(steps, False) if converted.crops and converted.rest is not None else converted
+
+
+def _walked(steps: list[Any], crops: bool) -> Converted:
+    """crops: FiveCrop and TenCrop become ops."""
+    first = walk = _Walk(crops=crops)
     parts: list[Any] = []  # after the first walk
     why: list[str] = []
-    for step in flat(thing):
+    for step in steps:
         if not (reason := walk.step(step)):
             continue
         if walk is not first and walk.steps:

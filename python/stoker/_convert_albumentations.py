@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _ops, _ops_color, _ops_geometry
-from ._convert import Converted
+from . import _ops, _ops_boxes, _ops_color, _ops_geometry
+from ._converted import Converted
 
 LINEAR, NEAREST_EXACT = 1, 6  # of OpenCV
+FORMATS = {"pascal_voc": "XYXY", "coco": "XYWH", "yolo": "CXCYWH", "albumentations": "XYXY"}
+SMALLEST = 1e-6  # a box without an area is left out
 BORDERS: dict[int, Any] = {0: "constant", 1: "edge", 2: "symmetric", 4: "reflect"}
 FILTERS = {LINEAR: ("bilinear", False), NEAREST_EXACT: ("nearest", True)}
 
@@ -45,10 +47,41 @@ def _pixels(fill: Any) -> Any:
     return int(values[0]) if len(values) == 1 else [int(v) for v in values]
 
 
+class Followers:
+    """The ops that bbox_params and keypoint_params stand for."""
+
+    def __init__(self, processors: dict[str, Any]) -> None:
+        self.each: list[_ops.Op] = []  # after every step that moves pixels
+        self.last: list[_ops.Op] = []
+        for name, processor in processors.items():
+            {"bboxes": self._boxes, "keypoints": self._keypoints}[name](processor.params)
+
+    def _boxes(self, p: Any) -> None:
+        _check(p.min_visibility == 0, "min_visibility needs the area of a box before the crop, which no op keeps")
+        _check(p.max_accept_ratio is None, "no op has max_accept_ratio")
+        _check(
+            p.min_width == p.min_height, "SanitizeBoundingBoxes has one min_size, but min_width and min_height differ"
+        )
+        least = max(float(p.min_width), SMALLEST), max(float(p.min_area), SMALLEST)
+        checks = [_ops_boxes.ClampBoundingBoxes(), _ops_boxes.SanitizeBoundingBoxes(*least)]
+        if p.check_each_transform:
+            self.each += checks
+        else:
+            self.last += checks
+        relative = p.format in ("yolo", "albumentations")
+        self.last.append(_ops_boxes.ConvertBoundingBoxFormat(FORMATS[p.format], relative))
+
+    def _keypoints(self, p: Any) -> None:
+        _check(p.format == "xy", "keypoints of a Loader are x and y; no op has this format")
+        if p.remove_invisible:
+            (self.each if p.check_each_transform else self.last).append(_ops_boxes.SanitizeKeyPoints())
+
+
 class Walk:
     """Follows a pipeline; `size` is the height and width of the image before the next step, if they are known."""
 
-    def __init__(self) -> None:
+    def __init__(self, followers: Followers | None = None) -> None:
+        self.followers = followers
         self.to = Converted()
         self.size: tuple[int, int] | None = None
         self.planes = self.normalized = False
@@ -59,6 +92,11 @@ class Walk:
         _check(name in STEPS, "no op has the same result")
         _check(not self.planes and (name == "ToTensorV2" or not self.normalized), "it follows Normalize")
         made = STEPS[name](self, t)
+        if self.followers is not None and name in MOVES:
+            self.to.ops += [made] if made is not None else []
+            self.to.ops += self.followers.each
+            _check(t.p == 1 or name in CHANCES, "it changes the size, and p is not 1")
+            return
         chance = name in CHANCES or made is None
         if made is not None:
             self.to.ops.append(made if chance or t.p == 1 else _ops_color.RandomApply([self._kept(made)], float(t.p)))
@@ -171,7 +209,8 @@ STEPS: dict[str, Callable[[Walk, Any], _ops.Op | None]] = {
     "ToTensorV2": Walk.to_planes,
     "VerticalFlip": lambda walk, t: _ops.RandomVerticalFlip(float(t.p)),
 }
-# Steps whose op has their chance itself; ops that keep the size of an image.
+# Steps that move pixels; steps whose op has their chance itself; ops that keep the size of an image.
+MOVES = {"CenterCrop", "HorizontalFlip", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "VerticalFlip"}
 CHANCES = {"HorizontalFlip", "InvertImg", "NoOp", "Posterize", "Sequential", "Solarize", "ToGray"}
 CHANCES |= {"VerticalFlip"}
 KEEP = {"ColorJitter", "GaussianBlur", "Identity", "RandomApply", "RandomChannelPermutation"}
@@ -185,10 +224,16 @@ def is_pipeline(thing: Any) -> bool:
 
 def transform(thing: Any) -> tuple[Walk, list[Any], str]:
     """The ops of a pipeline, the steps that have none, and why the first of these has none."""
-    walk, composed = Walk(), type(thing).__name__ == "Compose"
+    composed = type(thing).__name__ == "Compose"
     steps = list(thing.transforms) if composed else [thing]
-    if composed and (thing.p != 1 or thing.processors or thing.additional_targets):
-        return walk, steps, "Compose: it has p, boxes, keypoints or other targets"
+    walk = Walk()
+    if composed and (thing.p != 1 or thing.additional_targets):
+        return walk, steps, "Compose: it has p or other targets"
+    if composed and thing.processors:
+        try:
+            walk.followers = Followers(thing.processors)
+        except (_Stop, AttributeError, KeyError, TypeError) as error:
+            return walk, steps, f"Compose: {error if isinstance(error, _Stop) else 'no op has these parameters'}"
     for i, step in enumerate(steps):
         before = list(walk.to.ops), walk.size, walk.to.sized
         try:
@@ -201,4 +246,7 @@ def transform(thing: Any) -> tuple[Walk, list[Any], str]:
                 first = next(j for j, one in enumerate(steps) if type(one).__name__ == "Normalize")
                 walk.to.ops.pop()
             return walk, steps[first:], f"{type(step).__name__}: {why}"
+    if walk.followers is not None:
+        at = len(walk.to.ops) - walk.normalized
+        walk.to.ops[at:at] = walk.followers.last
     return walk, [], ""

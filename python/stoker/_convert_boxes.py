@@ -24,6 +24,24 @@ def fill_of(fill: Any) -> Any:
     return kinds.get("Image", kinds.get("others", 0))
 
 
+def mask_fill_of(fill: Any) -> int | None:
+    """The number of masks, if it differs from the colour of images.
+
+    >>> mask_fill_of({"others": 0, "Mask": 255}), mask_fill_of({"others": 3}), mask_fill_of(7)
+    (255, None, None)
+    """
+    if not isinstance(fill, dict):
+        return None
+    kinds = {getattr(k, "__name__", k): v for k, v in fill.items()}
+    if "Mask" not in kinds or kinds["Mask"] == fill_of(fill):
+        return None
+    number: Any = kinds["Mask"] or 0
+    number = number[0] if isinstance(number, (list, tuple)) and len(number) == 1 else number
+    if number != int(number) or not 0 <= number <= 255:
+        raise TypeError
+    return int(number)
+
+
 def _beside(walk: Any, op: _ops.Op) -> None:
     """Adds an op that leaves the image alone, before those that make floats."""
     at = len(walk.to.ops)
@@ -41,6 +59,8 @@ def iou_crop(walk: Any, t: Any) -> None:
 
 
 def sanitize_boxes(walk: Any, t: Any) -> None:
+    if getattr(t, "labels_getter", "default") != "default":
+        raise TypeError  # the op also removes entries of other fields
     _beside(walk, _ops_boxes.SanitizeBoundingBoxes(t.min_size, t.min_area))
 
 

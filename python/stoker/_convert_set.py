@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -19,8 +20,10 @@ from typing import Any
 import numpy as np
 
 from . import _convert_hub, _convert_vision
-from ._convert import Converted, flat, is_known
+from ._convert import flat
 from ._convert import transform as convert_transform
+from ._convert import views as convert_views
+from ._converted import PIL, Converted, is_known
 from ._deferred import (
     Beside,
     Deferred,
@@ -35,10 +38,13 @@ from ._deferred import (
     target_transforms,
 )
 from ._errors import Error
+from ._joint import FIELDS, Joint, Shape
+from ._ops_boxes import ConvertBoundingBoxFormat
 from ._source import Source
 from ._types import DTYPE_CODES
 
 MOST_FIELDS, MOST_DIMS = 13, 9  # the engine's limits for arrays
+MOST_VIEWS = 15  # with names of their own
 FOLDER = "torchvision.datasets.folder"
 TIMM = "timm.data.dataset", "timm.data.readers.reader_image_folder"
 
@@ -48,9 +54,48 @@ class ConvertedSet:
     source: Source
     transform: Any  # of the dataset, or None
     paths: list[str]  # of all samples
-    beside: Beside | None = None  # what samples are besides the image; None: the label that the source knows
+    beside: Beside | Joint | Views | None = None  # makes samples; None: they are an image and the source's label
     labels: bool = True  # whether the source knows the labels
     exif: bool | None = None  # whether the dataset applies the orientation; None: it does not
+    boxes: bool = False  # whether boxes become XYXY before all ops, as wrap_dataset_for_transforms_v2 does
+
+
+class Views:
+    """Samples of several views of an image and a label, made from batches of the engine."""
+
+    words = "several views made in C; put into lists as the transform does"
+
+    def __init__(self, n: int, kind: type) -> None:
+        self.n, self.kind = n, kind
+        self.fields = *(f"view{i}" for i in range(n)), "label"
+
+    def assembled(self, collate: Callable[[Any], Any] | None, batched: bool) -> Callable[[Any], Any]:
+        return _ViewsCollated(self.kind, collate, batched)
+
+
+class _ViewsCollated:
+    """collate: the user's; None: torch's."""
+
+    def __init__(self, kind: type, collate: Callable[[Any], Any] | None, batched: bool) -> None:
+        self.kind, self.collate, self.batched = kind, collate, batched
+
+    def __call__(self, batch: Any) -> Any:
+        *views, labels = batch
+        if self.collate is None:
+            return [list(views), labels]
+        rows = [(self.kind([v[i] for v in views]), label) for i, label in enumerate(labels.tolist())]
+        return self.collate(rows if self.batched else rows[0])
+
+
+def _views(thing: Any, found: ConvertedSet) -> ConvertedSet | None:
+    """A dataset whose transform makes several views, all of them in C."""
+    if not (found.labels and _is_plain(thing)) or (several := convert_views(found.transform)) is None:
+        return None
+    converted = [convert_transform(view) for view in several[0]]
+    good = [c for c in converted if c is not None and c.sized and c.rest is None and not c.crops and c.form != PIL]
+    if len(good) != len(several[0]) or len({c.dtype for c in good}) > 1 or len(good) > MOST_VIEWS:
+        return None
+    return replace(found, beside=Views(len(good), several[1]))
 
 
 def _folder_source(root: str, paths: list[str], classes: Any, prefix: str = "") -> Source | None:
@@ -220,18 +265,22 @@ def _traced(dataset: Any, found: ConvertedSet) -> ConvertedSet | None:
     except Untraceable:
         return None
     steps = beside.steps
+    if (shape := Shape(list(flat(list(steps))))).image:
+        beside.image_of = shape.image_of
     return replace(found, beside=beside, transform=steps[0] if len(steps) == 1 else list(steps) or None)
 
 
-def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
+def dataset(thing: Any, more: bool = False, whole: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
     """The source and the transform of a dataset that Stoker reads itself; None: it runs in Python.
 
-    more: ops follow, which may give all images one size.
+    more: ops follow, which may give all images one size. whole: a collate_fn expects the dataset's own samples.
 
     >>> dataset([1, 2, 3]) is None
     True
     """
-    if (annotated := _annotated(thing)) is not None:
+    if (more or not whole) and (annotated := _annotated(thing)) is not None:
+        if annotated.transform is None:
+            return annotated, Converted([ConvertBoundingBoxFormat("XYXY")]) if annotated.boxes else None
         sized = _sized(annotated, more)  # functions in Python would miss the annotations
         return None if sized is None or (sized[1] is not None and sized[1].rest is not None) else sized
     found = _found(thing)
@@ -243,11 +292,19 @@ def _annotated(dataset: Any) -> ConvertedSet | None:
     if (found := _convert_vision.fields_of(dataset)) is None:
         return None
     name, wanted, transform = found
+    boxes = name.startswith("coco:") and _convert_vision.is_wrapped(dataset)
+    return ConvertedSet(_source_of(name, wanted), transform, [], boxes=boxes)
+
+
+def _source_of(name: str, wanted: list[str] | list[int] | None) -> Source:
+    """A source, and the samples of it with these keys or indices; None: all."""
     source = Source.without_exif(name, None)
-    if wanted is not None:
+    if wanted is None:
+        return source
+    if wanted and isinstance(wanted[0], str):
         numbers = {key: i for i, key in enumerate(source.keys)}
-        source = source.subset([numbers[key] for key in wanted])
-    return ConvertedSet(source, transform, [])
+        return source.subset([numbers[str(key)] for key in wanted])
+    return source.subset([int(i) for i in wanted])
 
 
 def _as_ops(thing: Any, found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
@@ -256,12 +313,48 @@ def _as_ops(thing: Any, found: ConvertedSet, more: bool) -> tuple[ConvertedSet, 
     return _sized(found, more)
 
 
+def _joint(thing: Any) -> tuple[ConvertedSet, Converted] | str:
+    """A dataset of wrap_dataset_for_transforms_v2, or a Subset of one, whose targets follow in C; or why they do not;
+    "": it is another dataset."""
+    indices, outer = None, thing
+    while made_by(getattr(type(outer), "__getitem__", None), "Subset.__getitem__", "torch.utils.data.dataset"):
+        chosen = [int(i) for i in outer.indices]
+        indices = chosen if indices is None else [chosen[i] for i in indices]
+        outer = outer.dataset
+    if not _convert_vision.is_wrapped(outer) or has_getitems(thing):
+        return ""
+    inner = outer._dataset
+    if (name := _convert_vision.name_of(inner)) not in FIELDS:
+        return "no source of Stoker's has the annotations of this class"
+    if outer.transforms is None or (converted := convert_transform(outer.transforms)) is None:
+        return "its transforms are not torchvision's transforms v2"
+    joint = Joint(outer, name, converted)
+    if why := joint.why_not(converted):
+        return why
+    if (found := _convert_vision.source_of(inner, "masks" in joint.keys)) is None:
+        return "its annotations are not where Stoker would look"
+    try:
+        source = _source_of(*found)
+        joint.indices = source.places()
+        same = joint.indices is not None and joint.agrees(source)
+        source = source if indices is None else source.subset(indices)
+    except (Error, LookupError) as error:
+        return f"its annotations cannot be read in C: {error}"
+    if not same or len(source) != len(thing):
+        return "its files differ from what Stoker finds in the folder"
+    boxes = name == "CocoDetection" and "boxes" in joint.keys
+    return ConvertedSet(source, outer.transforms, [], joint, boxes=boxes), converted
+
+
 def _sized(found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
     if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
     converted = convert_transform(found.transform)
-    if converted is None or not (converted.sized or (more and converted.rest is None)):
+    open_sizes = (more or isinstance(found.beside, Joint)) and converted is not None and converted.rest is None
+    if converted is None or not (converted.sized or open_sizes):
         return None
+    if found.boxes:
+        converted.ops.insert(0, ConvertBoundingBoxFormat("XYXY"))
     return found, converted
 
 
@@ -271,15 +364,21 @@ def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None
     >>> drop_in([1, 2, 3]) is None
     True
     """
+    if not isinstance(joint := _joint(thing), str):
+        return joint
     found = _search(thing)
     if found is None or not hasattr(thing, "__len__") or len(thing) != len(found.paths):
         return None
     if (plain := _as_ops(thing, found, False)) is not None:
-        return plain
+        return None if _apart(plain[1]) else plain
+    if (several := _views(thing, found)) is not None:
+        return several, None
     traced = _traced(thing, found)
     if traced is None or traced.transform is None or (converted := convert_transform(traced.transform)) is None:
         return None
-    assert traced.beside is not None
+    if _apart(converted):
+        return None
+    assert isinstance(traced.beside, Beside)
     indices = traced.source.places()
     simple = all(is_simple(f, arithmetic=True) for f in target_transforms(thing))
     simple = simple and not _convert_vision.is_heavy(thing)
@@ -287,6 +386,11 @@ def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None
         traced.beside.indices = indices
         return traced, converted
     return Partly(traced.beside, traced.source, converted.parts()), converted
+
+
+def _apart(converted: Converted | None) -> bool:
+    """Whether samples are tuples of crops, which the engine would stack."""
+    return converted is not None and converted.crops == "apart"
 
 
 def _mark(value: Any) -> Any:
@@ -329,6 +433,8 @@ def why_not(thing: Any) -> str:
     >>> why_not([1, 2, 3])
     ''
     """
+    if isinstance(why := _joint(thing), str) and why:
+        return why
     if why := _convert_vision.why_not(thing):
         return why
     if is_hub(thing):
@@ -348,6 +454,8 @@ def why_not(thing: Any) -> str:
         return "its __getitem__ does more than add to torchvision's sample"
     if not found.labels:
         return "its classes differ from the folders"
+    if _apart(convert_transform(thing.transform)):
+        return "its samples are tuples of crops; stack them with a Lambda, and they are made in C"
     return "its transform runs Python code before all images have one size"
 
 

@@ -3,8 +3,8 @@
 OxfordIIITPet, and classes of the user that inherit their `__getitem__`.
 
 The engine reads their images. The target is made by the dataset's own code, so that it has the same structure. This is
-possible if `transform` and `target_transform` are separate. A joint `transforms`, and the result of
-wrap_dataset_for_transforms_v2, change image and target together, in Python.
+possible if nothing changes image and target together. In the result of wrap_dataset_for_transforms_v2, boxes and masks
+follow the image; the engine reads these, too (`_joint`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import _coco_file
+from ._convert import flat
 from ._deferred import Deferred, made_by
 from ._output import framework
 
@@ -63,7 +65,10 @@ KINDS = {
 }
 
 
-def _name_of(dataset: Any) -> str:
+BOX_STEPS = {"ClampBoundingBoxes", "ConvertBoundingBoxFormat", "RandomIoUCrop", "SanitizeBoundingBoxes"}
+
+
+def name_of(dataset: Any) -> str:
     """The class of torchvision that a dataset inherits its `__getitem__` from; "": none of these."""
     getitem, length = getattr(type(dataset), "__getitem__", None), getattr(type(dataset), "__len__", None)
     for name, kind in KINDS.items():
@@ -86,7 +91,10 @@ def _transforms(dataset: Any) -> tuple[Any, Any] | None:
         return None, None
     if made_by(type(joint), "StandardTransform", "torchvision.datasets.vision"):
         return joint.transform, joint.target_transform
-    return None
+    v2 = type(joint).__module__.startswith("torchvision.transforms.v2")
+    plain = not KINDS[name_of(dataset)].heavy(dataset)  # numbers and text, which transforms v2 leave as they are
+    boxes = {type(step).__name__ for step in flat(joint)} & BOX_STEPS if v2 else set()
+    return (joint, None) if v2 and plain and not boxes else None
 
 
 def is_one(dataset: Any) -> bool:
@@ -108,16 +116,14 @@ def why_not(dataset: Any) -> str:
     """
     if not is_one(dataset):
         return ""
-    if is_wrapped(dataset):
-        return "wrap_dataset_for_transforms_v2 makes tv_tensors, whose transforms are called with image and target"
-    if not (name := _name_of(dataset)):
+    if not (name := name_of(dataset)):
         return "it has a __getitem__ or __len__ of its own"
     if name == "CocoDetection" and not made_by(
         type(dataset)._load_image, "CocoDetection._load_image", "torchvision.datasets.coco"
     ):
         return "it has a _load_image of its own"
     if _transforms(dataset) is None:
-        return "its transforms take image and target; pass transform and target_transform, or use stoker.Loader"
+        return "its transforms change image and target together; wrap it with wrap_dataset_for_transforms_v2"
     return ""
 
 
@@ -127,7 +133,7 @@ class Samples:
     def __init__(self, dataset: Any, paths: list[str], labels: bool) -> None:
         """labels: make the target, and call the target_transform."""
         self.dataset, self.paths, self.labels = dataset, paths, labels
-        self.kind = KINDS[_name_of(dataset)]
+        self.kind = KINDS[name_of(dataset)]
         transforms: tuple[Any, Any] = _transforms(dataset) or (None, None)
         transform, self.target_transform = transforms
         self.steps: tuple[Any, ...] = () if transform is None else (transform,)
@@ -148,12 +154,46 @@ def files_of(dataset: Any) -> tuple[list[str], Any] | None:
     if not is_one(dataset) or why_not(dataset):
         return None
     transforms = _transforms(dataset)
-    return None if transforms is None else (KINDS[_name_of(dataset)].files(dataset), transforms[0])
+    return None if transforms is None else (KINDS[name_of(dataset)].files(dataset), transforms[0])
 
 
-def fields_of(dataset: Any) -> tuple[str, list[str] | None, Any] | None:
-    """How `Loader` reads a dataset with its annotations: the name of the source, the keys of its samples in order
-    (None: all), and the joint transform. None: the annotations are not where Stoker would look.
+def _coco_source(dataset: Any, masks: bool) -> tuple[str, list[int] | None] | None:
+    """The annotations of a CocoDetection as a source, and its samples in order."""
+    module, coco = "torchvision.datasets.coco", dataset.coco
+    own = made_by(type(dataset)._load_image, "CocoDetection._load_image", module)
+    target = type(dataset)._load_target
+    known = any(made_by(target, f"{name}._load_target", module) for name in ("CocoDetection", "CocoCaptions"))
+    root = os.fspath(dataset.root)
+    if not (own and known) or "&" in root or not all(type(i) is int for i in coco.imgs):
+        return None
+    numbers = {image: i for i, image in enumerate(sorted(coco.imgs))}
+    wanted = [numbers[i] for i in dataset.ids]
+    name = f"coco:{_coco_file.path_of(coco, masks)}?images={root or '.'}"
+    return name, None if wanted == list(range(len(numbers))) else wanted
+
+
+def source_of(dataset: Any, masks: bool = True) -> tuple[str, list[str] | list[int] | None] | None:
+    """The name of a source with the annotations of a dataset, and the keys or indices of its samples in order (None:
+    all). None: the annotations are not where Stoker would look. masks: also those of single objects.
+
+    >>> source_of([1, 2, 3]) is None
+    True
+    """
+    name = name_of(dataset) if is_one(dataset) else ""
+    if name == "CocoDetection":
+        return _coco_source(dataset, masks)
+    if name in ("VOCDetection", "VOCSegmentation"):
+        base = os.path.dirname(os.path.dirname(dataset.images[0])) if dataset.images else ""
+        task = "segmentation" if name == "VOCSegmentation" else "detection"
+        return f"voc:{base}?set={dataset.image_set}&task={task}", None
+    if name == "OxfordIIITPet" and "segmentation" in dataset._target_types:
+        keys = [path.name for path in dataset._images]
+        return f"pairs:{dataset._base_folder}?images=images&masks=annotations/trimaps", keys
+    return None
+
+
+def fields_of(dataset: Any) -> tuple[str, list[str] | list[int] | None, Any] | None:
+    """How `Loader` reads a dataset with its annotations: as in source_of(), and the joint transform.
 
     Masks and boxes are fields then, which follow the image; so the transforms must be joint, as those of a dataset from
     wrap_dataset_for_transforms_v2 are, or absent.
@@ -162,18 +202,20 @@ def fields_of(dataset: Any) -> tuple[str, list[str] | None, Any] | None:
     True
     """
     inner = dataset._dataset if is_wrapped(dataset) else dataset
-    joint = dataset.transforms if is_one(dataset) and _name_of(inner) else None
-    if not is_one(dataset) or (joint is not None and not is_wrapped(dataset)):
+    if not is_one(inner) or not name_of(inner):
         return None
-    name = _name_of(inner)
-    if name in ("VOCDetection", "VOCSegmentation"):
-        base = os.path.dirname(os.path.dirname(inner.images[0])) if inner.images else ""
-        task = "segmentation" if name == "VOCSegmentation" else "detection"
-        return f"voc:{base}?set={inner.image_set}&task={task}", None, joint
-    if name == "OxfordIIITPet" and inner._target_types == ["segmentation"]:
-        keys = [path.name for path in inner._images]
-        return f"pairs:{inner._base_folder}?images=images&masks=annotations/trimaps", keys, joint
-    return None
+    joint = dataset.transforms
+    if joint is not None and not is_wrapped(dataset):
+        return None
+    if name_of(inner) == "OxfordIIITPet" and inner._target_types != ["segmentation"]:
+        return None
+    found = source_of(inner)
+    return None if found is None else (*found, joint)
+
+
+def target_of(dataset: Any, i: int) -> Any:
+    """What the dataset's own code returns besides the image."""
+    return KINDS[name_of(dataset)].target(dataset, i)
 
 
 def samples(dataset: Any, labels: bool) -> Samples | None:
@@ -192,7 +234,7 @@ def is_heavy(dataset: Any) -> bool:
     >>> is_heavy([1, 2, 3])
     False
     """
-    if (name := _name_of(dataset)) and is_one(dataset):
+    if (name := name_of(dataset)) and is_one(dataset):
         return KINDS[name].heavy(dataset)
     below = getattr(dataset, "__dict__", {})
     inner = [v for k, v in below.items() if k in ("dataset", "datasets")]

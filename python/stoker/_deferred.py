@@ -215,9 +215,9 @@ class Rules(NamedTuple):
     labels: bool  # whether to call the user's target_transform
 
 
-def same(label: Any) -> Any:
-    """A target_transform that does nothing."""
-    return label
+def same(value: Any) -> Any:
+    """A target_transform, or any function, that does nothing."""
+    return value
 
 
 def _replaced(name: str, value: Any, rules: Rules) -> Any:
@@ -299,10 +299,13 @@ def with_image(sample: Any, image: Any) -> Any:
 class Beside:
     """What a dataset's own code returns, with placeholders; `paths` are the files that the engine reads."""
 
+    fields = "image", "index"  # of the engine's batch
+
     def __init__(self, dataset: Any, paths: list[str]) -> None:
         self.dataset, self.paths = dataset, paths
         self.steps: tuple[Any, ...] = ()
         self.indices: Any = range(len(paths))  # of the dataset, for the indices of the engine
+        self.image_of: Callable[[Any], Any] = same  # gives a tensor the type that the transforms give it
 
     def trace(self, dataset: Any) -> None:
         """Learns which transforms follow, from a few samples of another copy. Fails with Untraceable."""
@@ -313,6 +316,9 @@ class Beside:
                 raise Untraceable
         except Exception as error:
             raise Untraceable from error
+
+    def assembled(self, collate: Callable[[Any], Any] | None, batched: bool) -> Callable[[Any], Any]:
+        return Assembled(self, collate, batched)
 
     def _fits(self, i: int, sample: Any) -> bool:
         found = list(placeholders(sample))
@@ -353,7 +359,8 @@ class Assembled:
         images, indices = batch
         samples = self.beside.many([int(self.beside.indices[i]) for i in indices.tolist()])
         if self.collate is not None:
-            rows = [with_image(sample, image) for sample, image in zip(samples, images, strict=True)]
+            kind = self.beside.image_of
+            rows = [with_image(sample, kind(image)) for sample, image in zip(samples, images, strict=True)]
             return self.collate(rows if self.batched else rows[0])
         inner = framework("torch.utils.data._utils.collate")
         return inner.collate(samples, collate_fn_map={Deferred: _given(images), **inner.default_collate_fn_map})
@@ -377,4 +384,4 @@ class Partly:
         image = self.source.pillow(i)
         for part in self.parts:
             image = part(image)
-        return with_image(self.beside[i], image)
+        return with_image(self.beside[i], self.beside.image_of(image) if hasattr(image, "permute") else image)

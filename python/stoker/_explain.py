@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _convert_set, _stoker
-from ._convert import name_of
 from ._convert_hub import function_of
+from ._converted import name_of
 from ._deferred import has_getitems, is_hub
 from ._rows import IterableFill
 from ._types import counted
@@ -289,7 +289,8 @@ def _drop_in_engine(loader: Any) -> str:
         text = _only(text, {"source", "ops", "fidelity", "order", "python"})
     if loader._beside is not None:
         where = "in the worker processes" if loader._in_processes else "in the calling thread"
-        text += line("samples", f"{_beside(loader)}, {where}")
+        words = getattr(loader._beside, "words", "") or _beside(loader)
+        text += line("samples", f"{words}, {where}")
     if loader._collates:
         text += line("collate_fn", f"{name_of(loader.collate_fn)}{place_of(loader.collate_fn)}, in Python")
     if loader._in_processes:

@@ -17,6 +17,8 @@ import numpy as np
 from . import _convert, _convert_albumentations, _convert_set
 from ._arguments import check_text
 from ._arrow import Table, check_split, form_of, is_plain
+from ._converted import PIL, Converted, Rest
+from ._deferred import same
 from ._errors import usage
 from ._ops import Lambda, Op
 from ._output import framework
@@ -88,6 +90,8 @@ class Albumentations:
 def _add_pipeline(to: Transform, item: Any) -> None:
     """A pipeline of albumentations, whose first steps become ops if nothing precedes them."""
     walk, left, why = _convert_albumentations.transform(item)
+    if left and getattr(item, "processors", None):
+        raise usage(f"boxes and keypoints follow the ops of Stoker only, and there is no op for {why}")
     if to.text or to.functions or left[:1] == [item] or (left and not walk.to.ops):
         to.functions.append(Caller(Albumentations(item, [why] if why and not to.text else ())))
         return
@@ -118,7 +122,7 @@ def _add_object(to: Transform, item: Any) -> None:
         to.functions.append(Caller(item))
 
 
-def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> None:
+def _add_converted(to: Transform, item: Any, converted: Converted) -> None:
     rest = converted.rest
     if to.functions:
         to.functions.append(Caller(item))
@@ -133,7 +137,7 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
     for op in converted.ops:
         _add(to, op)
     if rest:
-        to.partly, to.rows = True, rest.form == _convert.PIL
+        to.partly, to.rows = True, rest.form == PIL
         to.functions.append(Caller(rest))
 
 
@@ -165,6 +169,10 @@ def transform_of(transform: Any) -> Transform:
     to = Transform()
     if transform is None:
         return to
+    if (several := _convert.views(transform)) is not None:
+        pipelines = {f"view{i}": view for i, view in enumerate(several[0])}
+        if all((one := _convert.transform(view)) is not None and one.rest is None for view in several[0]):
+            return _views(pipelines)
     for item in transform if isinstance(transform, (list, tuple)) else [transform]:
         _add(to, item)
     return to
@@ -254,14 +262,23 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     return None
 
 
-def _from_set(source: Any, transform: Transform) -> Given | None:
+def _from_views(source: _convert_set.ConvertedSet, transform: Transform) -> Given:
+    """A dataset whose transform makes several views."""
+    made = transform_of(source.transform)
+    transform.text, transform.dtype, transform.foreign = made.text, made.dtype, True
+    return Given(source.source.options(), foreign=True)
+
+
+def _from_set(source: Any, transform: Transform, whole: bool) -> Given | None:
     """A dataset that Stoker reads itself; its own transform runs before the loader's."""
-    if (found := _convert_set.dataset(source, more=bool(transform.text))) is None:
+    if isinstance(source, _convert_set.ConvertedSet) and isinstance(source.beside, _convert_set.Views):
+        return _from_views(source, transform)
+    if (found := _convert_set.dataset(source, bool(transform.text), whole)) is None:
         return None
     converted_set, converted = found
     if converted is not None:
         first = Transform()
-        _add_converted(first, converted_set.transform, converted)
+        _add_converted(first, converted_set.transform or same, converted)
         if first.functions and transform.text:
             raise usage(f"{transform.text} comes after a function in the dataset's transform; put Stoker's ops first")
         transform.text = " | ".join(t for t in (first.text, transform.text) if t)
@@ -275,7 +292,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
 def _functions_for(transform: Transform) -> list[Caller]:
     """The functions for samples that Python makes: other libraries' transforms run as they are."""
     if transform.originals:
-        rest = [c for c in transform.functions if not isinstance(c.function, _convert.Rest)]
+        rest = [c for c in transform.functions if not isinstance(c.function, Rest)]
         transform.functions[:] = transform.originals + rest
         transform.text, transform.dtype, transform.partly = "", None, False
     return transform.functions
@@ -324,7 +341,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
         raise usage(f"the source is {what}")
     if _is_list(source) and (given := _from_sequence(source)):
         return given
-    if (given := _from_tensors(source, transform) or _from_set(source, transform)) is not None:
+    if (given := _from_tensors(source, transform) or _from_set(source, transform, whole)) is not None:
         return given
     _check_makes_samples(source)
     if transform.text and not transform.originals:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _convert, _stoker
+from . import _stoker
+from ._converted import is_known
 from ._errors import DataError, usage
 from ._ragged import row_of
 from ._rows import IterableFill, as_array, parts_of
@@ -198,7 +199,7 @@ def _normalization(loader: Any) -> tuple[Array, Array] | None:
     for caller in loader._callers():
         steps = getattr(caller.function, "transforms", [caller.function])
         for step in steps if isinstance(steps, list) else []:
-            if type(step).__name__ == "Normalize" and _convert.is_known(step):
+            if type(step).__name__ == "Normalize" and is_known(step):
                 return np.array(step.mean, float), np.array(step.std, float)
     return None
 

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 from . import _ranks
 from ._arguments import known_keywords
-from ._convert import Converted
 from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
-from ._deferred import Assembled, Partly, made_by
+from ._converted import Converted
+from ._deferred import Partly, made_by
 from ._device import device_of
 from ._errors import DataError, bad_limit, usage
 from ._explain import Text
 from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
+from ._joint import Joint, Shape
 from ._output import framework
 from ._processes import shared_cache
 from ._stats import Counted, Stats, stats_of_python
@@ -113,11 +114,12 @@ class _One:
 class _Labels:
     """The user's collate_fn for samples from the engine: their labels are int, as the dataset has them."""
 
-    def __init__(self, function: Callable[[list[Any]], Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[[list[Any]], Any], shape: Shape) -> None:
+        """shape: the type of the dataset's images."""
+        self.function, self.shape = function, shape
 
     def __call__(self, samples: list[Any]) -> Any:
-        return self.function([(s[0], *(int(v) for v in s[1:])) for s in samples])
+        return self.function([(self.shape.image_of(s[0]), *(int(v) for v in s[1:])) for s in samples])
 
 
 class _Tuple:
@@ -343,13 +345,17 @@ class DataLoader(_TorchLoader[T_co]):
         batched = self.batch_size is not None or self.batch_sampler is not None
         collate = self.collate_fn if self._user_collates or not batched else None
         if self._fast_collates:
-            return None, tuple if self._beside is None else _Tuple(Assembled(self._beside, None, batched))
+            return None, tuple if self._beside is None else _Tuple(self._beside.assembled(None, batched))
         if self._beside is not None:
-            return None, Assembled(self._beside, collate, batched)
+            return None, self._beside.assembled(collate, batched)
         if collate is None:
             return None, list
         collate = collate if batched else _One(collate)
-        return (collate if self._tensors else _Labels(collate)), None
+        if self._tensors or self._found is None:
+            return collate, None
+        transform = self._found[1]
+        native = transform is not None and transform.rest is None
+        return _Labels(collate, Shape(transform.steps if transform is not None and native else [])), None
 
     @property
     def _fast_collates(self) -> bool:
@@ -416,13 +422,12 @@ class DataLoader(_TorchLoader[T_co]):
 
     def _engine_arguments(self) -> dict[str, Any]:
         collate, change = self._finish()
-        found = self._found[0] if self._found is not None else None
-        beside = isinstance(found, ConvertedSet) and found.beside is not None
+        found, beside = self._found[0] if self._found is not None else None, self._beside
         ranks = _ranks.of_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
         return {
-            "source": found if beside else self.dataset,
+            "source": self.dataset if beside is None else found,
             "exif": found.exif if isinstance(found, ConvertedSet) else None,
-            "fields": ("image", "index") if beside else None,
+            "fields": None if beside is None else beside.fields,
             "batch_size": self.batch_size or 1,
             "sampler": (),
             "threads": self.num_workers or None,
@@ -434,6 +439,7 @@ class DataLoader(_TorchLoader[T_co]):
             "output": "torch",
             "pin_memory": self.pin_memory and framework("torch").cuda.is_available(),
             **{name: getattr(self, name) for name in OWN if name != "seed"},
+            **({"sizes": "list"} if isinstance(beside, Joint) else {}),
         }
 
     def _open_engine(self) -> EngineLoader:

@@ -141,3 +141,79 @@ def test_the_rest_runs_in_python_and_says_why(images):
         A.Posterize((2, 5)): "no op draws this argument",
     }.items():
         assert why in stoker.Loader({"image": images}, step, layout="NHWC", dtype="uint8", output="numpy").explain()
+
+
+# ---------------------------------------------------------------- boxes and keypoints
+
+MOVES = [
+    [A.HorizontalFlip(p=1)],
+    [A.VerticalFlip(p=1), A.Resize(40, 60)],
+    [A.Resize(64, 64), A.CenterCrop(32, 40), A.InvertImg(p=1)],
+    [A.Pad(7), A.Resize(30, 50), A.HorizontalFlip(p=1)],
+]
+FORMATS = ["pascal_voc", "coco", "yolo", "albumentations"]
+
+
+@pytest.fixture(scope="module")
+def coco(tmp_path_factory):
+    pytest.importorskip("pycocotools")
+    import coco_tree
+
+    path = coco_tree.coco(tmp_path_factory.mktemp("boxes"))
+    coco_tree.people(path.parent.parent)
+    return path
+
+
+def in_format(boxes, form, w, h):
+    """Boxes of COCO's file in another format."""
+    x, y, wide, high = boxes.T
+    if form == "coco":
+        return boxes
+    if form == "yolo":
+        return np.stack([(x + wide / 2) / w, (y + high / 2) / h, wide / w, high / h], 1)
+    corners = np.stack([x, y, x + wide, y + high], 1)
+    return corners if form == "pascal_voc" else corners / [w, h, w, h]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("n", range(len(MOVES)))
+@pytest.mark.parametrize("least", [{}, {"min_area": 300, "min_width": 9, "min_height": 9}])
+def test_boxes_are_albumentations(coco, form, n, least):
+    params = A.BboxParams(form, label_fields=["labels"], **least)
+    pipeline = A.Compose(MOVES[n], bbox_params=params)
+    loader = stoker.Loader(coco, pipeline, sizes="list", batch_size=12, output="numpy")
+    assert "on each image" not in loader.explain()
+    (batch,) = loader
+    (plain,) = stoker.Loader(coco, sizes="list", batch_size=12, layout="NHWC", dtype="uint8", output="numpy")
+    for i, image in enumerate(plain.image):
+        h, w = image.shape[:2]
+        boxes = in_format(np.asarray(plain.boxes[i], np.float64), form, w, h)
+        theirs = pipeline(image=image, bboxes=boxes, labels=plain.labels[i])
+        assert np.abs(theirs["image"].astype(int) - batch.image[i]).max() <= 1
+        assert np.asarray(theirs["labels"]).astype(int).tolist() == batch.labels[i].tolist()
+        wanted = np.asarray(theirs["bboxes"], np.float64).reshape(-1, 4)
+        assert np.allclose(wanted, batch.boxes[i], atol=1e-3 if form in FORMATS[:2] else 1e-5), (wanted, batch.boxes[i])
+
+
+def test_keypoints_follow(coco):
+    people = coco.with_name("person_keypoints_val.json")
+    steps = [A.HorizontalFlip(p=1), A.Resize(30, 50)]
+    pipeline = A.Compose(steps, keypoint_params=A.KeypointParams("xy", remove_invisible=False))
+    (batch,) = stoker.Loader(people, pipeline, batch_size=4, output="numpy", fields="image, keypoints")
+    (plain,) = stoker.Loader(people, sizes="list", batch_size=4, layout="NHWC", dtype="uint8", output="numpy")
+    for i, image in enumerate(plain.image):
+        theirs = pipeline(image=image, keypoints=plain.keypoints[i][0, :, :2])["keypoints"]
+        assert np.allclose(theirs, batch.keypoints[i][0, :, :2], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "pipeline, why",
+    [
+        (A.Compose([A.HorizontalFlip()], bbox_params=A.BboxParams("coco", min_visibility=0.5)), "min_visibility needs"),
+        (A.Compose([A.HorizontalFlip()], keypoint_params=A.KeypointParams("xya")), "x and y"),
+        (A.Compose([A.Rotate()], bbox_params=A.BboxParams("coco")), "Rotate"),
+    ],
+)
+def test_boxes_that_cannot_follow(coco, pipeline, why):
+    with pytest.raises(stoker.UsageError, match=why):
+        stoker.Loader(coco, pipeline, sizes="list")

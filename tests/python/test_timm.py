@@ -165,3 +165,55 @@ def test_image_dataset_is_read_in_c(noise, tmp_path, workers, more):
         ours = list(loader)
         assert [y.tolist() for _, y in ours] == [y.tolist() for _, y in theirs]
         assert all(within_one_unit(a, b) for (a, _), (b, _) in zip(ours, theirs, strict=True))
+
+
+TRAINING = {
+    "default": {},
+    "random interpolation": {"interpolation": "random"},
+    "rand": {"auto_augment": "rand-m9-mstd0.5-inc1", "interpolation": "random"},
+    "rand, bicubic": {"auto_augment": "rand-m7-n3", "interpolation": "bicubic"},
+    "original": {"auto_augment": "original-mstd0.5"},
+    "v0": {"auto_augment": "v0"},
+    "augmix": {"auto_augment": "augmix-m5-w4-d2"},
+    "three_augment": {"auto_augment": "3a", "color_jitter": 0.3},
+    "erasing": {"re_prob": 0.5, "re_mode": "pixel", "re_count": 3},
+    "erasing with colours": {"re_prob": 0.5, "re_mode": "rand"},
+    "erasing with black": {"re_prob": 0.5, "re_mode": "const"},
+    "flips": {"hflip": 0.3, "vflip": 0.2, "color_jitter": None},
+    "like SimCLR": {"color_jitter": (0.8, 0.8, 0.8, 0.2), "color_jitter_prob": 0.8, "grayscale_prob": 0.2},
+    "blur": {"gaussian_blur_prob": 0.5},
+    "not normalized": {"normalize": False},
+    "prefetcher": {"use_prefetcher": True, "re_prob": 0.5, "auto_augment": "rand-m9"},
+    "sides": {"input_size": (3, 24, 32)},
+}
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_every_argument_of_training(noise, name):
+    arguments = {"input_size": 24, "is_training": True, **TRAINING[name]}
+    transform = create_transform(**arguments)
+    loader = stoker.Loader(noise, transform, batch_size=8, output="torch")
+    assert is_native(loader), loader.explain()
+    ours, theirs = next(iter(loader)).image, transform(next(pillow_images(noise)))
+    assert ours.shape[1:] == theirs.shape and ours.dtype == theirs.dtype
+    folder = stoker.DataLoader(datasets.ImageFolder(noise, transform), batch_size=8)
+    assert folder.native and next(iter(folder))[0].shape == ours.shape
+
+
+def test_separate_transforms(noise):
+    """The three parts one after the other are the whole."""
+    parts = create_transform(24, is_training=True, separate=True, auto_augment="rand-m9-mstd0.5", re_prob=0.5)
+    whole = create_transform(24, is_training=True, auto_augment="rand-m9-mstd0.5", re_prob=0.5)
+    assert len(parts) == 3
+    loaders = [stoker.Loader(noise, t, batch_size=8, output="torch") for t in (parts, whole)]
+    assert is_native(loaders[0])
+    assert torch.equal(next(iter(loaders[0])).image, next(iter(loaders[1])).image)
+
+
+@pytest.mark.parametrize("more", [{"train_crop_mode": "rkrc"}, {"train_crop_mode": "rkrr"}])
+def test_crop_modes_without_an_op_say_why(noise, more):
+    transform = create_transform(24, is_training=True, **more)
+    why = stoker.convert_transform(transform)[-1].function.why
+    assert why[0] == "ResizeKeepRatio: no op has this name"
+    loader = stoker.DataLoader(datasets.ImageFolder(noise, transform), batch_size=4)
+    assert not loader.native and next(iter(loader))[0].shape == (4, 3, 24, 24)

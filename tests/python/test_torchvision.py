@@ -90,11 +90,10 @@ def test_weights(noise):
 
 
 PYTHON = {
-    "ColorJitter": [v1.CenterCrop(32), v1.PILToTensor(), v1.ColorJitter((2.0, 2.0))],
+    "ColorJitter": [v1.CenterCrop(32), v1.PILToTensor(), v1.ColorJitter(contrast=(3.0, 3.0))],
     "GaussianBlur": [v1.CenterCrop(32), v1.ToTensor(), v1.GaussianBlur(3, (1.0, 1.0))],
     "Lambda": [v1.CenterCrop(32), v1.PILToTensor(), v1.Lambda(lambda x: x // 2)],
     "invert": [v1.CenterCrop(32), v1.Grayscale(), v1.ToTensor(), v1.RandomInvert(1.0)],
-    "tensor gray": [v1.CenterCrop(32), v1.PILToTensor(), v1.Grayscale()],
     "resize floats": [v1.CenterCrop(32), v1.ToTensor(), v1.Resize(20)],
     "tensor nearest": [v1.CenterCrop(32), v1.PILToTensor(), v1.Resize(20, InterpolationMode.NEAREST)],
     "tensor bicubic": [v1.CenterCrop(32), v1.PILToTensor(), v1.Resize(20, InterpolationMode.BICUBIC)],
@@ -149,6 +148,52 @@ def test_one_op_alone_and_what_has_no_size(noise):
         stoker.Loader(noise, v1.Compose([v1.Resize(8), v1.Lambda(lambda x: x), v1.CenterCrop(8)]))
     with pytest.raises(stoker.UsageError, match="runs in Python"):
         stoker.Loader(noise, v1.Compose([v1.CenterCrop(8), v1.Lambda(lambda x: x)]), dtype="float32")
+
+
+NORMALIZE = v1.Normalize(MEAN, STD)
+STACKED = {
+    "to tensor": [v1.FiveCrop(12), v1.Lambda(lambda crops: torch.stack([v1.ToTensor()(c) for c in crops]))],
+    "bytes": [v1.Resize(30), v1.TenCrop(12), v1.Lambda(lambda cs: torch.stack([v1.PILToTensor()(c) for c in cs]))],
+    "normalized": [
+        v1.TenCrop(12, True),
+        v1.Lambda(lambda crops: torch.stack([NORMALIZE(v1.ToTensor()(crop)) for crop in crops])),
+    ],
+    "normalized later": [
+        v1.FiveCrop((12, 9)),
+        v1.Lambda(lambda crops: torch.stack([v1.functional.to_tensor(crop) for crop in crops])),
+        NORMALIZE,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", STACKED)
+def test_stacked_crops(noise, name):
+    dataset = datasets.ImageFolder(noise, v1.Compose(STACKED[name]))
+    loader = stoker.DataLoader(dataset, batch_size=4)
+    assert loader.native and "python" not in loader.explain()
+    for ours, theirs in zip(loader, torch.utils.data.DataLoader(dataset, batch_size=4), strict=True):
+        assert ours[0].dtype == theirs[0].dtype and torch.equal(ours[1], theirs[1])
+        torch.testing.assert_close(ours[0], theirs[0], rtol=3e-7, atol=3e-7)
+    images = next(iter(stoker.Loader(noise, v1.Compose(STACKED[name]), batch_size=4, output="torch"))).image
+    assert torch.equal(images, next(iter(loader))[0])
+
+
+def test_crops_that_are_not_stacked(noise):
+    """Another function gets the crops themselves, in Python."""
+    doubled = v1.Lambda(lambda crops: torch.stack([v1.ToTensor()(c) * 2 for c in crops]))
+    dataset = datasets.ImageFolder(noise, v1.Compose([v1.FiveCrop(12), doubled]))
+    loader = stoker.DataLoader(dataset, batch_size=4)
+    assert not loader.native
+    torch.testing.assert_close(next(iter(loader))[0], next(iter(torch.utils.data.DataLoader(dataset, batch_size=4)))[0])
+    why = stoker.convert_transform(dataset.transform)[-1].function.why
+    assert why[0].startswith("FiveCrop: it returns several images, and what follows it runs in Python")
+    apart = v2.Compose([v2.ToImage(), v2.FiveCrop(12), v2.ToDtype(torch.float32, scale=True)])
+    images = next(iter(stoker.Loader(noise, apart, batch_size=3, output="torch"))).image
+    assert images.shape == (3, 5, 3, 12, 12)
+    loader = stoker.DataLoader(datasets.ImageFolder(noise, apart), batch_size=3)
+    assert not loader.native and "tuples of crops" in loader.explain()
+    for i, crop in enumerate(next(iter(loader))[0]):
+        assert torch.allclose(crop, images[:, i])
 
 
 def is_native(loader):
@@ -359,4 +404,5 @@ def test_names_of_timm(noise):
     assert made.rest is None and made.dtype == "float32"
     assert str(made.ops[0]) == "RandomResizedCrop((32, 32), scale=(0.5, 1.0), interpolation=bicubic)"
     several = (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)  # one of them at random
-    assert transform(of_timm("RandomResizedCropAndInterpolation", interpolation=several, **crop)).rest
+    one = transform(of_timm("RandomResizedCropAndInterpolation", interpolation=several, **crop))
+    assert one.rest is None and one.sized and str(one.ops[0]).startswith("RandomChoice([RandomResizedCrop(")
