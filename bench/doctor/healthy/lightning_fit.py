@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning."""
 
+from shared import dense  # isort: skip  # before lightning, which imports torchvision
+
 import lightning
 import torch
-from shared import dense
 from torch.utils.data import DataLoader, TensorDataset
 
 

@@ -203,7 +203,7 @@ class History:
             name: _grown((m[1] for m in moments), name, lambda pid: True)
             for name in ("read_bytes", "read_calls", "faults", "blocked")
         }
-        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found, _ in moments]
+        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found, _ in moments if found]
         gpu = gpu_summary([readings for t, readings in self.gpus if begin <= t <= end])
         return {
             **({"gpu": gpu} if gpu else {}),
@@ -224,7 +224,7 @@ class History:
                 "major_faults": reads["faults"],
                 "blocked_s": reads["blocked"],
             },
-            "memory": {"rss": rss, "growth": (rss[-1][1] - rss[0][1]) / seconds},
+            "memory": {"rss": rss, "growth": (rss[-1][1] - rss[0][1]) / seconds if rss else 0.0},
         }
 
 
