@@ -23,6 +23,8 @@
  *   - A function that can fail returns STK_OK or another stk_code. It fills *e only on failure; e may be NULL. Other
  *     functions return a count, an index, a length or a pointer; -1 and NULL mean "none".
  *   - Options, and the data they point to, are copied during the call unless a comment says otherwise.
+ *   - A callback that returns non-zero stops the function that called it. Functions that write files, stk_pack and
+ *     stk_unpack, then return STK_STOPPED, because their result is incomplete. The others return STK_OK.
  *   - Text written to (buf, n) is null-terminated and truncated to fit. The result is its full length, as in snprintf.
  *   - Sizes are in bytes, times in seconds. The library never prints, never aborts and sets no signal handler.
  *   - Samples depend only on (seed, epoch, position). Threads, ranks, caches and batch size do not change them.
@@ -236,7 +238,6 @@ typedef struct stk_options {
     const double *mix;
     int n_mix;
     const int64_t *mix_counts; /* how many consecutive samples belong to each weight; NULL: as in `sources` */
-    int idle; /* prefetch nothing before the first stk_next: the caller makes batches with stk_loader_make */
 
     /* Errors. */
     stk_on_error on_error; /* default: raise */
@@ -249,6 +250,7 @@ typedef struct stk_options {
     int64_t memory;    /* limit in bytes for batches, scratch and caches; 0: a quarter of free memory / local ranks */
     stk_reader reader; /* default: pread, or io_uring if files are not in the page cache */
     stk_cpu cpu;       /* default: the best instruction set of this machine */
+    int idle;          /* prefetch nothing before the first stk_next: the caller makes batches with stk_loader_make */
     const struct stk_allocator *allocator; /* allocates batches; NULL: the system's */
 
     /* Caches: what the first epoch keeps for later ones, in memory, or in cache_dir if that is given. Rows that need no
