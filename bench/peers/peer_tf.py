@@ -42,7 +42,7 @@ def finish(data: tf.Tensor, crop: tf.Tensor, antialias: bool, flip: bool) -> tf.
 
 
 def endless(data: tf.data.Dataset, load: Callable, threads: int) -> Iterator[int]:
-    """The lengths of batches of what load makes of a shuffled data set, epoch after epoch."""
+    """The lengths of batches, epoch after epoch. The dataset is shuffled, and load makes the batches."""
     options = tf.data.Options()
     options.deterministic = False
     options.threading.private_threadpool_size = threads

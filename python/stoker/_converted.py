@@ -82,7 +82,7 @@ class Rest:
     """What follows the first transform that Stoker has no op for: functions in Python, and ops between them."""
 
     def __init__(self, parts: list[Any], form: str, why: Sequence[str] = ()) -> None:
-        """why: the functions, each with the reason why it is no op."""
+        """why: the functions, each with the reason why it cannot be an op."""
         self.parts, self.form, self.why = parts, form, list(dict.fromkeys(why))
         self.functions = [part for part in parts if not isinstance(part, Native)]
         self.__name__ = ", ".join(name_of(f) for f in self.functions)

@@ -123,5 +123,5 @@ mv out joined
 ends 0 "the second epoch" sum --on-error skip --max-bad 0.1 --state st3
 cat out >>joined
 same joined whole "stopped after 23 good samples"
-ends 2 "a state of another data set" sum --state st --epochs 9
+ends 2 "a state of another dataset" sum --state st --epochs 9
 finish

@@ -12,7 +12,7 @@ import pytest
 
 OPEN = {
     "arrays": "stoker.Loader(np.zeros((100, 4)), batch_size=4, shuffle=True, output='numpy')",
-    "data set": "stoker.Loader([{'x': i, 't': str(i)} for i in range(100)], batch_size=4, output='numpy')",
+    "dataset": "stoker.Loader([{'x': i, 't': str(i)} for i in range(100)], batch_size=4, output='numpy')",
     "sampler": "stoker.Loader(np.zeros((100, 4)), batch_size=4, sampler=range(100), output='numpy')",
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of the HTML report: tags that escape what they contain, charts as SVG, pictures as data.
+"""Pieces of the HTML report: tags that escape what they contain, charts as SVG, images as data.
 
 Shapes are SVG that stretches to the width of the page; words beside them are HTML, so that they keep their size on a
 phone. Every chart has a text alternative.
@@ -114,7 +114,7 @@ def axes(shapes: Sequence[Html], y: list[tuple[float, str]], x: list[tuple[float
         tag("line", x1="0", x2="1000", y1=f"{1000 - 1000 * at:.1f}", y2=f"{1000 - 1000 * at:.1f}", class_="grid")
         for at, _ in y
     ]
-    picture = tag(
+    chart = tag(
         "svg", *grid, *shapes, viewBox="0 0 1000 1000", preserveAspectRatio="none", role="img", aria_label=words
     )
     left = [tag("span", text, style=f"bottom:{100 * at:.2f}%") for at, text in y]
@@ -122,7 +122,7 @@ def axes(shapes: Sequence[Html], y: list[tuple[float, str]], x: list[tuple[float
     return tag(
         "div",
         tag("div", *left, class_="y", aria_hidden="true"),
-        tag("div", picture, class_="area"),
+        tag("div", chart, class_="area"),
         tag("div", *below, class_="x", aria_hidden="true"),
         class_="plot",
     )
@@ -157,7 +157,7 @@ def png(pixels: Any) -> bytes:
 
 
 def thumbnail(path: str, side: int) -> str | None:
-    """An image file as a small picture in a data: address; None if it cannot be decoded."""
+    """An image file as a small image in a data: address; None if it cannot be decoded."""
     from .. import Error, Loader
 
     try:

@@ -35,7 +35,7 @@ from .trace import ROWS, points
 from .verdict import gain_text
 
 STEPS = 8  # of the script as it is, in the timeline
-SLOWEST, SIDE = 12, 160  # pictures, and their size in pixels
+SLOWEST, SIDE = 12, 160  # images, and their size in pixels
 LOSSES = ("host", "compute", "wait", "copy", "gain")  # colours of curves
 
 
@@ -299,8 +299,8 @@ def _histogram(each: dict[str, Any]) -> Html:
     x = [(i / len(bins), times(row[0]) if row[0] else "0") for i, row in enumerate(bins) if i % every == 0]
     names = (("median", "median"), ("p90", "90 %"), ("p99", "99 %"), ("max", "slowest"))
     known = ", ".join(f"{words} {times(number(each, key))}" for key, words in names if each.get(key) is not None)
-    picture = axes(shapes, [(value / y[-1], f"{value:,.0f}") for value in y], x, f"Time per sample: {known}")
-    return joined(tag("p", f"Time that one sample takes: {known}.", class_="soft"), picture)
+    chart = axes(shapes, [(value / y[-1], f"{value:,.0f}") for value in y], x, f"Time per sample: {known}")
+    return joined(tag("p", f"Time that one sample takes: {known}.", class_="soft"), chart)
 
 
 def _folder(paths: Sequence[str]) -> str:
@@ -317,11 +317,9 @@ def _film(one: dict[str, Any], folder: str) -> Html:
     name = path.removeprefix(folder) or f"sample {one.get('index')}"
     source = thumbnail(path, SIDE) if path else None
     words = f"thumbnail of {os.path.basename(name)}"
-    picture = tag("img", src=source, alt=words, width=SIDE, height=SIDE) if source else None
-    missing = tag("div", "no picture", class_="none")
-    return tag(
-        "li", picture or missing, tag("b", times(number(one, "ms"))), tag("bdi", name, class_="path", title=path)
-    )
+    image = tag("img", src=source, alt=words, width=SIDE, height=SIDE) if source else None
+    missing = tag("div", "no image", class_="none")
+    return tag("li", image or missing, tag("b", times(number(one, "ms"))), tag("bdi", name, class_="path", title=path))
 
 
 def _slowest(m: Measurement) -> Html:
@@ -357,8 +355,8 @@ def _machine(m: Measurement) -> Html:
     for title, name, kind, curve, text in curves:
         if len(curve) > 1:
             words = _curve_words(name, curve, text)
-            picture = lines([(kind, curve)], text, " s", words)
-            parts += [tag("h3", title), tag("p", f"{words}.", class_="soft"), picture]
+            chart = lines([(kind, curve)], text, " s", words)
+            parts += [tag("h3", title), tag("p", f"{words}.", class_="soft"), chart]
     return _section("machine", "Memory and CPU over time", *parts) if parts else Html()
 
 

@@ -30,7 +30,7 @@ def _tensorflow(module: Any) -> None:
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **keywords: Any) -> None:
-        probe.depth += 1  # what Keras iterates while it sets up is no step
+        probe.depth += 1  # batches that Keras takes while it sets up are not steps
         try:
             original(self, *args, **keywords)
         finally:

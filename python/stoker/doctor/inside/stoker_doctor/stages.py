@@ -278,7 +278,7 @@ def _functions(stats: Any, count: int, known: set[str]) -> list[dict[str, Any]]:
 
 
 def _decodes(stats: Any, one: dict[str, Any]) -> bool:
-    """Whether a function mainly reads and decodes: then it is no transform."""
+    """Whether a function mainly reads and decodes. If so, it does not count as a transform."""
     decoded = sum(
         value[3] for key, value in stats.items() if key[2] in ("imread", "imdecode", "load") and key[0] != "~"
     )

@@ -82,7 +82,7 @@ def _through_stoker(module: Any, own: dict[str, Any]) -> None:
             return original(self)
         other = self.__dict__.get("_doctor_stoker")
         if other is None:
-            probe.depth += 1  # what is compared is no step
+            probe.depth += 1  # batches that are only compared are not steps
             try:
                 other = _converted(self, own if is_target(self) else {})
             finally:
