@@ -308,10 +308,9 @@ STK_API int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *sa
  * it is the first occurrence. If samples is NULL, the rows are those at the positions; with `sampled`, give samples. */
 STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                            stk_batch **out, stk_error *e);
-/* Makes a batch of an epoch in the caller's thread, with the policy on bad samples and the caches, as stk_next would
- * deliver it: n rows from position `first` on, with these samples, or with those of the loader's own order if samples
- * is NULL. It does not change the order. Before each row, its index is written to *row, unless that is NULL. STK_AGAIN:
- * all samples are bad and the batch is left out. */
+/* Makes n rows from position `first` of an epoch, in the caller's thread, as stk_next would deliver them: caches and
+ * on_error apply. samples: NULL uses the loader's own order. It does not change the order. Before each row, its index
+ * is written to *row, unless row is NULL. STK_AGAIN: all samples are bad and the batch is left out. */
 STK_API int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *samples, int64_t n,
                             int64_t *row, stk_batch **out, stk_error *e);
 /* Describes the batch that comes `ahead` batches after the next one, in this epoch or a later one: its epoch, its first
@@ -319,7 +318,7 @@ STK_API int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const i
 STK_API int stk_loader_span(stk_loader *l, int64_t ahead, int64_t *epoch, int64_t *first, int64_t *n, stk_error *e);
 /* With options.idle: skips the next batch as if it was delivered. STK_END: skipped the end of the epoch. */
 STK_API int stk_loader_pass(stk_loader *l, stk_error *e);
-/* Writes the random draws of one such row, as JSON. sample or position may be NULL, as above.
+/* Writes the random draws of one row of stk_loader_get, as JSON. sample or position may be NULL, as above.
  *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
  *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}
  * The first "size" is the height and width of the image before the ops; 0 without an image. If there is a fill or an op
@@ -358,9 +357,10 @@ STK_API void stk_memory_retain(stk_memory *m);
 STK_API void stk_memory_release(stk_memory *m); /* NULL is allowed */
 
 /* Batches in the memory of a GPU: a copy may still be writing them when stk_next returns, and the caller's streams may
- * still read them at the release. Before a stream (cudaStream_t) uses a batch, or one field, name it here. The stream
- * then waits for the data; the caller does not. The memory is reused only after the work that is queued on the named
- * streams when the last reference is released, so a stream must exist until then. Without a GPU, these do nothing. */
+ * still read them at the release. Before a stream (cudaStream_t) uses a batch or a field, pass the stream to
+ * stk_batch_use or stk_memory_use. The stream then waits for the data; the caller does not. The memory is reused once
+ * the work that is queued on these streams when the last reference is released has finished, so a stream must exist
+ * until then. Without a GPU, these do nothing. */
 STK_API int stk_batch_use(const stk_batch *b, void *stream, stk_error *e);
 STK_API int stk_memory_use(stk_memory *m, void *stream, stk_error *e);
 /* Copies the first n bytes of a field to host memory, and waits until that is done. */
@@ -521,7 +521,7 @@ typedef struct stk_finding {
 typedef struct stk_scan_options {
     int decode;            /* decode every image; 0: read only the headers */
     int runs;              /* report consecutive samples that were never written (HDF5) as one finding */
-    const int64_t *subset; /* the members subset to cpu are as in stk_options */
+    const int64_t *subset; /* subset, n_subset, take, memory, threads and cpu are as in stk_options */
     int64_t n_subset, take, memory;
     int threads;
     stk_cpu cpu;
@@ -548,7 +548,7 @@ typedef struct stk_row {
     int64_t epoch, position, sample, label;
     uint64_t random;        /* a random number for this row, the same for any number of threads */
     const stk_array *image; /* op hook: the finished row; NULL in fill() */
-    void *to;               /* op hook: where to write the result; image->data without `result` */
+    void *to;               /* op hook: where to write the result; equals image->data if `result` is NULL */
 } stk_row;
 
 /* A source that returns the encoded bytes of an image. */
