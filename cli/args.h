@@ -113,7 +113,8 @@ struct command {
     int both;            /* the second operand is required */
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
-    const char *ends_1;  /* what exit status 1 means; NULL: it never ends so */
+    const char *ends_0;  /* when the exit status is 0; NULL: on success */
+    const char *ends_1;  /* when it is 1; NULL: never */
     unsigned groups;
     const char *without[8];            /* options of these groups that have no effect; ended by NULL */
     const struct args_option *options; /* its own; the last has the name NULL */

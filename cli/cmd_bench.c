@@ -453,7 +453,7 @@ const struct command cmd_bench = {
     .summary = "read epochs as training would; print images/s and the time of every stage",
     .about = "Reads epochs as training would, and discards the batches. This measures how fast batches can be loaded. "
              "The time of a stage is the sum over all threads. The first epoch includes opening the source.",
-    .ends_1 = "bad samples",
+    .ends_1 = "for bad samples",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_JSON,
     .examples = examples,
     .defaults = defaults,

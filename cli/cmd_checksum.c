@@ -379,7 +379,7 @@ const struct command cmd_checksum = {
         "the order of delivery. It does not depend on threads or batch size, or on stopping and resuming. With "
         "--each-sample, prints a line `epoch position sample HASH` for every sample instead; positions are counted "
         "over all ranks.",
-    .ends_1 = "bad samples",
+    .ends_1 = "for bad samples",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_EACH | FOR_JSON,
     .examples = examples,
     .defaults = defaults,

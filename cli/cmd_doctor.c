@@ -464,7 +464,8 @@ const struct command cmd_doctor = {
         "fewer and more threads, in draft quality, with caches, and as packs in a temporary folder, which is removed. "
         "These take turns, so that a busy machine slows down all of them alike. The doctor prints what it measured, "
         "and the argument or command with the largest gain.",
-    .ends_1 = "something to gain, or bad samples",
+    .ends_0 = "if there is nothing to gain",
+    .ends_1 = "if there is, or if samples are bad",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_JSON,
     .without = {"shuffle", "no-shuffle", "cache-size"},
     .options = options,

@@ -293,7 +293,7 @@ const struct command cmd_pack = {
         "any "
         "interruption, the same command continues after the last complete shard and ends with the same bytes. OUT is "
         "then a source like any other.",
-    .ends_1 = "bad samples",
+    .ends_1 = "for bad samples",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .without = {"fidelity", "cache", "cache-size", "reader"},
     .options = options,

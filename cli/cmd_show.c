@@ -411,7 +411,7 @@ const struct command cmd_show = {
     .about = "Writes a contact sheet of what training sees: the exact pixels of the first samples of an epoch, after "
              "the ops, with their classes. Normalize, ToTensor and ToDtype are left out, because floats cannot be "
              "shown as colours.",
-    .ends_1 = "bad samples",
+    .ends_1 = "for bad samples",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,
     .examples = examples,

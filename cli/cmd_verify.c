@@ -230,7 +230,7 @@ const struct command cmd_verify = {
         "Decodes every sample completely. For each bad sample, prints a line `path: reason` on stdout, in the order "
         "of the source. Control characters in a name are printed as \\xNN. For a pack, first checks the checksum of "
         "every file and the number of samples. The exit status is 0 if all samples are good, and 1 if some are bad.",
-    .ends_1 = "bad samples",
+    .ends_1 = "for bad samples",
     .groups = FOR_SOURCE | FOR_JSON,
     .without = {"cache", "cache-size", "reader"},
     .options = options,

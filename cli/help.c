@@ -109,9 +109,10 @@ void help_command(const struct command *c, FILE *f)
     putc('\n', f);
     char ends[200];
     snprintf(ends, sizeof ends,
-             "Exit status: 0 on success;%s%s%s 2 for wrong usage; 3 for a system error (cannot read, out of memory); "
+             "Exit status: 0 %s;%s%s%s 2 for wrong usage; 3 for a system error (cannot read, out of memory); "
              "130 if interrupted.",
-             c->ends_1 ? " 1 for " : "", c->ends_1 ? c->ends_1 : "", c->ends_1 ? ";" : "");
+             c->ends_0 ? c->ends_0 : "on success", c->ends_1 ? " 1 " : "", c->ends_1 ? c->ends_1 : "",
+             c->ends_1 ? ";" : "");
     wrapped(f, ends, 0, 0, width);
 }
 

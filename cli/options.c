@@ -80,7 +80,7 @@ const struct args_option args_common[] = {
      "use these classes: a,b,c, or @FILE with one per line", "as found"},
     {"fields", 0, ARGS_FIELDS, FOR_SOURCE, AT(o.fields), 0, 0, NULL, "TEXT",
      "select fields: \"image=jpg, cls:int, caption:text\"; once for all SRC, or once for each",
-     "all; of several SRC, those that all of them have"},
+     "all; for several SRC, the fields that all of them have"},
     {"threads", 0, ARGS_INT, FOR_SOURCE, AT(o.threads), 0, INT32_MAX, NULL, "N", "use at most N threads",
      "all CPUs that this process may use"},
     {"memory", 0, ARGS_SIZE, FOR_SOURCE, AT(o.memory), 0, 0, NULL, "SIZE",
