@@ -267,7 +267,7 @@ int stk_source_cells(const stk_source *s, int64_t sample,
     if (rc != STK_OK)
         return rc;
     if (source_fills_rows(s->source))
-        return error_set(e, STK_EUSAGE, "read", "a source with fill() makes its samples and stores none");
+        return error_set(e, STK_EUSAGE, "read", "a source with fill() stores no fields to read");
     t.reading.label = source_label(s->source, sample);
     for (int f = 0; f < n; f++) {
         const struct field *of = source_field_at(s->source, sample, f);

@@ -74,7 +74,7 @@ static int decode_mask(struct making_row *m, const struct cell *c, struct mask *
         return STK_OK;
     int32_t *wide = arena_alloc(&d->arena, size_mul(pixels, 4));
     if (!wide)
-        return error_set(e, STK_EBUG, stage, "the arena has no room for a mask");
+        return error_set(e, STK_EBUG, stage, "the arena has no room for a mask; please report this");
     for (int32_t y = 0; y < out->h; y++)
         for (int32_t x = 0; x < out->w; x++) {
             uint16_t v;
@@ -130,7 +130,8 @@ static int begin_steps(const struct making_row *m, size_t element, struct follow
 {
     const struct following *f = &m->w->follow;
     *out = follow_masks_begin(m->v->plan, m->job, f->w, f->h, element, &m->w->desk.arena);
-    return *out ? STK_OK : error_set(e, STK_EBUG, stage, "the arena has no room for the steps of a mask");
+    return *out ? STK_OK
+                : error_set(e, STK_EBUG, stage, "the arena has no room for the steps of a mask; please report this");
 }
 
 /* Writes the mask of this copy to its place in the batch. */

@@ -95,7 +95,7 @@ static int dct_head(const uint8_t *bytes, size_t n, struct head *out, stk_error 
 {
     struct dct_image d;
     if (!dct_image_open(&d, bytes, n))
-        return error_set(e, STK_EDATA, stage, "is a DCT image that is damaged or of another version");
+        return error_set(e, STK_EDATA, stage, "is a DCT image that is damaged or of another version; pack it again");
     *out = d.head;
     return STK_OK;
 }

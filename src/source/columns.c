@@ -265,7 +265,8 @@ static int make_classes(const struct source *s, struct field *f, const struct co
                          f->name, c->name);
     for (int i = 0; i < s->n_fields && f->words; i++)
         if (s->fields[i].words)
-            return error_set(e, STK_EUSAGE, "open", "the fields %s and %s are both of kind class; only one can be",
+            return error_set(e, STK_EUSAGE, "open",
+                             "the fields %s and %s are both of kind class; only one can be; give one another kind",
                              s->fields[i].name, f->name);
     return STK_OK;
 }

@@ -59,13 +59,17 @@ static int find_form(const struct source *s, struct column *c, stk_error *e)
             c->ndim = h.ndim;
             memcpy(c->shape, h.shape, sizeof c->shape);
         } else if (widen(c, &h)) {
-            rc = error_set(e, STK_EUSAGE, "open", "the npy files differ in type or in their number of dimensions");
+            rc = error_set(e, STK_EUSAGE, "open",
+                           "the npy files differ in type or in their number of dimensions; convert them to one type "
+                           "and one number of dimensions");
         }
         found = true;
     }
     buf_done(&r.file);
     if (rc == STK_OK && !found)
-        rc = error_set(e, STK_EUSAGE, "open", "none of the npy files that were tried can be read");
+        rc = error_set(
+            e, STK_EUSAGE, "open",
+            "none of the npy files that were tried can be read; write them again, with numpy.save and as numbers");
     return rc;
 }
 

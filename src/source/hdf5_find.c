@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/nearest_list.h"
 #include "source/fields_text.h"
 #include "source/hdf5_table.h"
 #include "source/query.h"
@@ -217,7 +218,9 @@ static int refuse(const struct candidate *c, const struct names *names, bool any
         return error_set(e, STK_EDATA, "open",
                          "is damaged: %lld object%s cannot be read, and no other dataset has rows; replace the file",
                          (long long)damaged, damaged == 1 ? "" : "s");
-    return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset with rows");
+    return any ? STK_OK
+               : error_set(e, STK_EUSAGE, "open",
+                           "has no dataset with rows; the first dimension of a dataset must count the samples");
 }
 
 static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
@@ -321,6 +324,23 @@ static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const c
     return rc;
 }
 
+/* Reports that the group does not exist, and lists those at the top of the file. */
+static int no_group(const struct hdf5_view *v, const char *group, stk_error *e)
+{
+    char word[QUERY_TEXT];
+    snprintf(word, sizeof word, "%.*s", (int)strlen(group) - 1, group); /* without the / at its end */
+    struct hdf5_names datasets = {0}, groups = {0};
+    struct hdf5_others others = {0};
+    struct nearest_list list = {.like.word = word};
+    const char *why = hdf5_list(v, v->root, &datasets, &groups, &others);
+    for (uint32_t i = 0; i < groups.names.n; i++)
+        nearest_list_add(&list, names_at(&groups.names, i));
+    const int rc = nearest_list_error(&list, "has no", "group", e);
+    hdf5_names_done(&datasets);
+    hdf5_names_done(&groups);
+    return why == HDF5_NO_MEMORY ? no_memory(e) : rc; /* of a damaged file, what could be listed */
+}
+
 /* Finds the group, and lists its content if `listed` is true. */
 static int open_group(const struct hdf5_table *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
                       stk_error *e)
@@ -328,7 +348,7 @@ static int open_group(const struct hdf5_table *t, struct hdf5_file *f, bool list
     struct hdf5_others others = {0};
     const char *why = hdf5_find_path(&f->view, f->view.root, t->group, &f->group);
     if (!why && f->group < 0)
-        return error_set(e, STK_EUSAGE, "open", "has no group %.100s", t->group);
+        return no_group(&f->view, t->group, e);
     if (!why && listed)
         why = hdf5_list(&f->view, f->group, datasets, &f->groups, &others);
     return why ? hdf5_fails(why, e) : STK_OK;
@@ -354,7 +374,7 @@ int hdf5_find(struct hdf5_table *t, struct hdf5_file *f, const struct source_opt
         hdf5_names_done(&f->groups);
     hdf5_names_done(&datasets);
     if (rc == STK_OK && t->groups && f->groups.names.n == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "has no groups to use as samples");
+        rc = error_set(e, STK_EUSAGE, "open", "has no groups to use as samples; leave out samples=groups");
     if (rc == STK_OK && !decided)
         rc = decide(t, f, e);
     if (rc == STK_OK)

@@ -16,6 +16,8 @@
 #include "source/field.h"
 #include "source/join_match.h"
 
+enum { JOINED_MOST = 1 << 20 };
+
 struct join {
     int n;
     struct source **sources;
@@ -324,8 +326,8 @@ static int join_blocks(struct join *j, stk_error *e)
 
 int source_join_open(struct source *s, const struct source_options *o, stk_error *e)
 {
-    if (o->n_paths < 1 || o->n_paths > 1 << 20)
-        return error_set(e, STK_EUSAGE, "open", "cannot join %d sources", o->n_paths);
+    if (o->n_paths < 1 || o->n_paths > JOINED_MOST)
+        return error_set(e, STK_EUSAGE, "open", "cannot join %d sources; give 1 to %d", o->n_paths, JOINED_MOST);
     struct join *j = calloc(1, sizeof *j);
     if (!j)
         return error_nomem(e, "open", sizeof *j);

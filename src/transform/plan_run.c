@@ -276,7 +276,8 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
                          (int)in->w, (int)in->h, (int)in->channels, (int)want.w, (int)want.h, j->in);
     lay(&r, p, j, a);
     if (r.room.failed)
-        return error_set(e, STK_EBUG, "transform", "the arena has no room for %zu bytes", r.room.total);
+        return error_set(e, STK_EBUG, "transform", "the arena has no room for %zu bytes; please report this",
+                         r.room.total);
     place_mirror(&r);
     const struct image now = do_heads(&r, in);
     do_tail(&r, &now, row);

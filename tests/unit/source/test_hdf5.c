@@ -152,7 +152,7 @@ static void refused(const char *name, const char *query, const char *fields, con
 static void refusals(void)
 {
     refused("old", "?x=nothing", NULL, "has no dataset nothing; the datasets are ");
-    refused("old", "?group=none", NULL, "has no group none");
+    refused("old", "?group=none", NULL, "has no group none; the group is g");
     refused("old", "?samples=both", NULL, "samples must be groups or rows");
     refused("old", "?x=y&z=l", NULL, "l has 9 rows, but y has 6");
     refused("old", "", "nothing", "there is no column nothing");
