@@ -203,6 +203,6 @@ def test_what_has_no_op_stays_in_python():
     for thing in (
         v1.RandomApply([v1.ToTensor()]),
         v1.RandomChoice([v1.RandomInvert(), v1.Lambda(lambda x: x)]),
-        v2.Compose([v2.ToImage(), v2.ColorJitter(0.5)]),
+        v2.Compose([v2.ToImage(), v2.ColorJitter(contrast=(0.5, 3))]),
     ):
         assert isinstance(stoker.convert_transform(thing)[-1], stoker.Lambda)
