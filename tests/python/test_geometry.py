@@ -330,7 +330,13 @@ def test_conversion_of_v2_only():
 def test_tensors_follow_torch():
     """torch samples tensors in its own way, which has ops as well; not all of it."""
     bicubic = v2.InterpolationMode.BICUBIC
-    steps = (v2.RandomRotation(3), v2.RandomAffine(3), v2.RandomPerspective(), v2.GaussianBlur(3), v2.ElasticTransform())
+    steps = (
+        v2.RandomRotation(3),
+        v2.RandomAffine(3),
+        v2.RandomPerspective(),
+        v2.GaussianBlur(3),
+        v2.ElasticTransform(),
+    )
     for step in steps:
         ops = stoker.convert_transform(v2.Compose([v2.ToImage(), step]))
         assert not any(isinstance(op, stoker.Lambda) for op in ops)
