@@ -47,7 +47,7 @@ def _seeder(with_torch: bool) -> Callable[[int], None]:
         instance.gauss_next = None
         seed_numpy(n & 0xFFFFFFFF)
         if seed_torch:
-            seed_torch(n >> 1)
+            seed_torch(n)
 
     return seed
 

@@ -226,7 +226,6 @@ class DataLoader(_TorchLoader[T_co]):
     ) -> None:
         before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
-        self._user_collates = collate_fn is not None and collate_fn is not data.default_collate
         super().__init__(
             dataset,  # type: ignore[arg-type]
             batch_size,
@@ -253,6 +252,7 @@ class DataLoader(_TorchLoader[T_co]):
         device_of(device)
         self.pin_memory_device = carrier(pin_memory_device, {name: getattr(self, name) for name in OWN})
         self._engine: EngineLoader | None = None
+        self._engine_collates: Any = None  # the collate_fn that the engine was opened with
         self._signature: tuple[Any, ...] = ()  # of the dataset that `_found` is about
         self._found: tuple[ConvertedSet | Partly, Converted | None] | None = None
         self._tensors = False
@@ -410,6 +410,12 @@ class DataLoader(_TorchLoader[T_co]):
         return self._found[1].rest if self._found is not None and self._found[1] is not None else None
 
     @property
+    def _user_collates(self) -> bool:
+        """Whether collate_fn is the user's own. Scripts also set it after the loader is made."""
+        convert = data._utils.collate.default_convert
+        return self.collate_fn not in (data.default_collate, data.default_collate if self._auto_collation else convert)
+
+    @property
     def _collates(self) -> bool:
         """Whether the user's collate_fn runs."""
         return self._user_collates and not self._fast_collates
@@ -447,9 +453,12 @@ class DataLoader(_TorchLoader[T_co]):
 
     def _lend_engine(self, to: Batches) -> EngineLoader:
         """Each live iterator has an engine; the first one's is kept for the next epoch."""
+        free = self._lent is None or self._lent() in (None, to)
+        if free and self._engine is not None and self._engine_collates is not self.collate_fn:
+            self._close_engine()
         if self._engine is None or self._engine._inherited:
-            self._engine = self._open_engine()
-        if self._lent is None or self._lent() in (None, to):
+            self._engine, self._engine_collates = self._open_engine(), self.collate_fn
+        if free:
             self._lent = weakref.ref(to)
             return self._engine
         return self._open_engine()

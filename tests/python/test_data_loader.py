@@ -573,3 +573,14 @@ def test_no_bad_sample_is_allowed() -> None:
         list(stoker.DataLoader(OneBad(), 8, on_error="skip", max_bad=0))
     with pytest.raises(stoker.DataError, match="more than the 0"):
         list(stoker.Loader(OneBad(), batch_size=8, on_error="skip", max_bad=0.0))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_collate_fn_is_set_afterwards(workers):
+    numbers = torch.utils.data.TensorDataset(torch.arange(8.0))
+    for kind in (torch.utils.data.DataLoader, stoker.DataLoader):
+        loader = kind(numbers, batch_size=4, num_workers=workers)
+        loader.collate_fn = len
+        assert list(loader) == [4, 4]
+        loader.collate_fn = torch.utils.data.default_collate
+        assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]

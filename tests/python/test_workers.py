@@ -384,6 +384,24 @@ def test_worker_init_fn_and_worker_info():
     assert seen <= {(0, 0, 2), (1, 1, 2)} and seen
 
 
+def keep_generator(worker):
+    torch.utils.data.get_worker_info().dataset.rng = np.random.default_rng(torch.initial_seed())
+
+
+class Drawn(Numbers):
+    def __getitem__(self, i):
+        return self.rng.random()
+
+
+def test_workers_have_seeds_of_their_own():
+    """As with torch: a generator that worker_init_fn makes from torch.initial_seed() differs between workers."""
+    torch.manual_seed(0)
+    loader = stoker.DataLoader(Drawn(), 1, num_workers=2, worker_init_fn=keep_generator)
+    for _ in range(3):
+        values = [float(batch) for batch in loader]
+        assert len(set(values)) == len(values)
+
+
 def fail(worker):
     raise OSError("no such device")
 
