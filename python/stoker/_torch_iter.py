@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._device import device_of, moved
+from ._errors import usage
 from ._loader import MOST_EPOCHS, Loader
 from ._output import framework
 from ._processes import EngineSamples
@@ -127,13 +128,28 @@ def kept_of(state: dict[str, Any]) -> dict[str, Any]:
 class Place:
     """Where an epoch is. The loader keeps it when the iterator is gone."""
 
-    def __init__(self, seed: int, order: Order, last: int | None) -> None:
+    def __init__(self, seed: int, order: Order, last: int | None, in_order: bool) -> None:
         """last: the number of batches, if the sampler says it."""
-        self.batches, self.seed, self.order, self.last, self.ended = 0, seed, order, last, False
+        self.batches = 0  # of the sampler, up to the last one that was delivered; also those that were left out
+        self.seed, self.order, self.last, self.in_order, self.ended = seed, order, last, in_order, False
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended or self.batches == self.last
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a number of batches says where the epoch is."""
+        return self.in_order or self.batches == 0 or self.is_over
 
     def state(self, epoch: int) -> dict[str, Any]:
-        if self.ended or self.batches == self.last:
+        if self.is_over:
             return {"epoch": epoch + 1, **self.order.generator_now()}
+        if not self.is_exact:
+            raise usage(
+                "a state in the middle of an epoch needs batches in order; leave in_order=False out, or save the "
+                "state between epochs"
+            )
         return {"epoch": epoch, "batches": self.batches, "seed": self.seed, **self.order.as_json()}
 
 
@@ -157,6 +173,7 @@ class Batches(_base):  # type: ignore[misc]
         self._begin(loader)
 
     _made = 0  # samples in the last batch
+    _in_order = True  # whether batches are delivered as the sampler has them
 
     def __next__(self) -> Any:
         began = time.perf_counter()
@@ -166,9 +183,13 @@ class Batches(_base):  # type: ignore[misc]
         except StopIteration:
             self._place.ended = True
             raise
-        self._place.batches += 1
+        self._place.batches = self._passed()
         self._loader._delivered(self._made, began, time.perf_counter())
         return batch
+
+    def _passed(self) -> int:
+        """How many of the sampler's batches were delivered, were left out or have failed."""
+        return self._drawn
 
     def _begin(self, loader: Any) -> None:
         resume = loader._take_resume()
@@ -176,9 +197,9 @@ class Batches(_base):  # type: ignore[misc]
         self._next_seed = mixed(seed, 1)
         # Programs give all ranks one seed, and trainers save the state of one rank; augmentations must still differ.
         self._seed = mixed(seed, self._rank) if self._rank else seed
-        self._position = 0  # samples that were handed out for making
+        self._drawn = self._position = 0  # batches and samples that were handed out for making
         order = Order(loader, self._sampler_iter, None if resume is None else kept_of(resume))
-        self._place = Place(seed, order, _length(self._index_sampler))
+        self._place = Place(seed, order, _length(self._index_sampler), self._in_order)
         self._place.batches = 0 if resume is None else int(resume["batches"])
         loader._started(self)
         self._resumed, self._under_way = resume is not None, False
@@ -199,6 +220,7 @@ class Batches(_base):  # type: ignore[misc]
     def _skip(self, n: int) -> None:
         """Goes to the n-th batch of the epoch."""
         first = self._place.order.skip(n)
+        self._drawn = n
         self._position = sum(len(i) if isinstance(i, (list, tuple)) else 1 for i in first)
         self._sampler_iter = self._place.order.indices
 
@@ -212,6 +234,7 @@ class Batches(_base):  # type: ignore[misc]
     def _next_task(self, number: int) -> Task:
         indices = self._next_index()  # raises StopIteration
         position = self._position
+        self._drawn += 1
         if self._auto_collation:
             indices = list(indices)
             self._position += len(indices)
@@ -254,6 +277,13 @@ class WorkerBatches(Batches):
     """num_workers=n: the dataset and collate_fn run in processes."""
 
     _workers: Workers | None = None
+
+    @property
+    def _in_order(self) -> bool:  # type: ignore[override]
+        return bool(self._loader.in_order)
+
+    def _passed(self) -> int:
+        return self._drawn - len(self._open.tasks)
 
     def _start(self) -> None:
         loader = self._loader
@@ -313,12 +343,14 @@ class EngineLoader(Loader):
             self._engine.set_state(json.dumps({**json.loads(self._state()), "epoch": epoch, "position": position}))
             self._committed = False
 
-    def give(self, epoch: int, batches: list[Any]) -> None:
+    def give(self, epoch: int, batches: list[Any]) -> Any:
+        """Returns the positions where the batches start."""
         order = order_of_batches(batches)
         if order.largest > self._options["batch_size"]:
             self._reopen(self._ranks, order.largest)
         self._engine.set_order(epoch, order.samples, order.starts)
         self._orders = {e: samples for e, samples in self._orders.items() if e == epoch - 1} | {epoch: order.samples}
+        return order.starts
 
     def _samples_at(self, epoch: int, first: int, n: int) -> Any:
         return self._orders[epoch][first : first + n]
@@ -337,8 +369,10 @@ class EngineBatches(Batches):
     """
 
     _engine: EngineLoader
+    _starts: dict[int, Any]  # for a chunk, the positions where its batches start
 
     _behind = 0  # batches that were delivered before a resume
+    _before = 0  # batches of the chunks before this one
 
     def _skip(self, n: int) -> None:
         self._place.order.skip(0)
@@ -347,10 +381,11 @@ class EngineBatches(Batches):
     def _start(self) -> None:
         self._engine = self._loader._lend_engine(self)
         self._chunk = self._given = self._seed % (MOST_EPOCHS // 2)
-        self._all = False
+        self._all, self._before, self._starts = False, 0, {}
         batches = self._draw()
         while self._behind >= len(batches) and not self._all:
             self._behind -= len(batches)
+            self._before += len(batches)
             self._chunk += 1
             batches = self._draw()
         self._engine.go(self._chunk, sum(len(b) for b in batches[: self._behind]))
@@ -373,8 +408,12 @@ class EngineBatches(Batches):
 
     def _give(self, batches: list[Any]) -> None:
         if batches:
-            self._engine.give(self._given, batches)
+            self._starts[self._given] = self._engine.give(self._given, batches)
             self._given += 1
+
+    def _passed(self) -> int:
+        position = json.loads(self._engine._state())["position"]
+        return self._before + int(np.searchsorted(self._starts[self._chunk], position))
 
     def _next_data(self) -> Any:
         while True:
@@ -386,6 +425,7 @@ class EngineBatches(Batches):
             try:
                 return self._pinned(self._engine.take())
             except StopIteration:
+                self._before += len(self._starts.pop(self._chunk))
                 self._chunk += 1
 
     def _pinned(self, batch: Any) -> Any:

@@ -631,7 +631,9 @@ class DataLoader(_TorchLoader[T_co]):
         """The arguments that it was made of, where it is, and what a subclass has added."""
         arguments = {**arguments_of(self), **{name: getattr(self, name) for name in OWN}}
         more = {name: value for name, value in vars(self).items() if name not in {"_ready", *self._own}}
-        return {"arguments": arguments, "state": self.state_dict(), "more": more}
+        exact = self._resume is not None or self._place is None or self._place.is_exact
+        state = self.state_dict() if exact else {"epoch": self._epochs - 1}  # of the epoch under way, from its start
+        return {"arguments": arguments, "state": state, "more": more}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         DataLoader.__init__(self, **state["arguments"])

@@ -12,6 +12,7 @@ import random
 import numpy as np
 import pytest
 import stoker
+from conftest import import_torchvision, write_png
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -359,6 +360,95 @@ def test_state_at_the_end_of_an_epoch():
     again = stoker.DataLoader(Squares(), batch_size=3, shuffle=True)
     again.load_state_dict(loader.state_dict())
     assert len(list(again)) == 4 and again.state_dict() == {"epoch": 3}
+
+
+class SomeBad(Squares):
+    def __getitem__(self, i):
+        if i in (1, 2, 4, 8):
+            raise ValueError("bad")
+        return i
+
+
+def some_bad_images(root):
+    """The same as images, whose pixels are their index."""
+    for i in range(10):
+        path = root / "class" / f"{i}.png"
+        write_png(path, np.full((4, 4, 3), i, np.uint8))
+        if i in (1, 2, 4, 8):
+            path.write_bytes(path.read_bytes()[:35])
+    return root
+
+
+def shade(image):
+    return image[0, 0, 0]
+
+
+def whatever_comes(batches):
+    """The next batch, after any number that fail."""
+    while True:
+        try:
+            batch = next(batches)
+        except (ValueError, stoker.DataError):
+            continue
+        except StopIteration:
+            return None
+        values = batch[0] if isinstance(batch, list) else batch
+        return round(float(values.flatten()[0]) * (255 if values.is_floating_point() else 1))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("on_error", ["skip", "raise"])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["python", "engine", "mixed"])
+def test_resume_after_bad_batches(kind, workers, on_error, tmp_path, monkeypatch):
+    """The state is where the sampler was, not how many batches were good."""
+    monkeypatch.setattr("stoker._torch_iter.CHUNK", 4)
+    dataset = SomeBad()
+    if kind != "python":
+        torchvision = import_torchvision()
+        steps = [torchvision.transforms.CenterCrop(4), torchvision.transforms.ToTensor()]
+        transform = torchvision.transforms.Compose([*steps, *([shade] if kind == "mixed" else [])])
+        dataset = torchvision.datasets.ImageFolder(some_bad_images(tmp_path), transform)
+
+    def loader():
+        return stoker.DataLoader(dataset, num_workers=workers, on_error=on_error, max_bad=1.0)
+
+    assert loader().native == (kind != "python")
+    for n in range(1, 7):
+        first, second = loader(), loader()
+        batches = iter(first)
+        assert [whatever_comes(batches) for _ in range(n)] == [0, 3, 5, 6, 7, 9][:n]
+        second.load_state_dict(first.state_dict())
+        rest = iter(second)
+        assert [whatever_comes(rest) for _ in range(6 - n)] == [0, 3, 5, 6, 7, 9][n:]
+        for one in (first, second):
+            one.close()
+
+
+def test_a_batch_that_failed_is_tried_again_after_a_resume():
+    loader = stoker.DataLoader(OneBad(), 8)
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(ValueError, match="unlucky"):
+        next(batches)
+    assert loader.state_dict()["batches"] == 1
+    next(batches)
+    assert loader.state_dict()["batches"] == 3
+
+
+def test_no_state_without_order():
+    loader = stoker.DataLoader(Squares(), 2, num_workers=2, in_order=False)
+    batches = iter(loader)
+    assert loader.state_dict()["batches"] == 0
+    next(batches)
+    with pytest.raises(stoker.UsageError, match="leave in_order=False out"):
+        loader.state_dict()
+    assert len(list(pickle.loads(pickle.dumps(loader)))) == 5
+    list(batches)
+    assert loader.state_dict() == {"epoch": 1}
+    here = stoker.DataLoader(Squares(), 2, in_order=False)
+    next(iter(here))
+    assert here.state_dict()["batches"] == 1
 
 
 class Endless(data.Sampler):
