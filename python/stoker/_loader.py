@@ -403,13 +403,17 @@ class Loader(Generic[B_co]):
             if self._device and self._output != "torch":
                 asked = 0  # only tensors can be moved from another process
             self._way = decide(asked, self._callers(), fill or op, self._ranks.world_size, cores)
-            if self._way.processes > 1 and (handle := handle_in(self._arguments["source"])):
+            if self._way.processes > 1 and (handle := self._shared_handle()):
                 self._way = Way(1, why=f"{handle} is an open handle, which several processes cannot share")
         options["idle"] = int(self._way.here or self._way.processes > 0)
         cached = self._arguments["cache"] not in (None, "none") and not self._arguments["cache_dir"]
         if self._way.processes and cached and not self._cache_fd:
             self._cache_fd = shared_cache(self._arguments["memory"])
         options["cache_shared"] = self._cache_fd
+
+    def _shared_handle(self) -> str:
+        """An open file or database that the processes of Python code would share; "" without one."""
+        return handle_in(*(self._arguments[name] for name in ("source", "transform", "collate_fn", "batch_fn")))
 
     @property
     def _engine(self) -> _stoker.Loader:
@@ -682,7 +686,7 @@ class Loader(Generic[B_co]):
         arguments = {**self._arguments, **ranks, **sampler, **form, **here}
         samples = EngineSamples(arguments, self._way.processes, cache=self._cache_fd)
         samples.engine = self._engine
-        return Stream(samples, self._way.processes)
+        return Stream(samples, self._way.processes, bool(self._shared_handle()))
 
     def _samples_at(self, epoch: int, first: int, n: int) -> NDArray[np.int64] | None:
         """The samples that the sampler has at these positions; None: the engine knows the order."""

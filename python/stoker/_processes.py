@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from . import _stoker
 from ._errors import Error
-from ._handles import handle_in
 from ._rows import Caller, Hook
 from ._types import memory_bytes
 from ._workers import Bad, InOrder, Samples, Task, Workers, start_workers
@@ -172,9 +171,10 @@ def _ignore(bads: list[Bad]) -> None:
 class Stream:
     """The batches of a Loader, made by worker processes."""
 
-    def __init__(self, samples: EngineSamples, count: int) -> None:
+    def __init__(self, samples: EngineSamples, count: int, handle: bool) -> None:
+        """handle: the Python code has an open file or database."""
         context = multiprocessing.get_context()
-        self.workers = start_workers(count, samples, None, context, 0, bool(handle_in(samples.dataset)))
+        self.workers = start_workers(count, samples, None, context, 0, handle)
         self._open = InOrder(self.workers)
         self._limit = AHEAD * count
         self._waited = 0.0

@@ -289,9 +289,10 @@ class WorkerBatches(Batches):
         loader = self._loader
         if self._workers is None:
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
-            count = 1 if loader._handle_in_dataset else loader.num_workers
+            handle = bool(loader._shared_handle())
+            count = 1 if handle else loader.num_workers
             arguments = self._samples(), loader.worker_init_fn, context, self._base_seed
-            self._workers = start_workers(count, *arguments, bool(loader._handle_in_dataset))
+            self._workers = start_workers(count, *arguments, handle)
             self._limit = max(1, loader.prefetch_factor * loader.num_workers)
         self._open = InOrder(self._workers, loader.in_order, self._timeout)
         self._ended = False

@@ -265,7 +265,6 @@ class DataLoader(_TorchLoader[T_co]):
         self._n_bads = 0
         self._counted: Counted | None = None
         self._cache_fd = 0
-        self._handle_in_dataset = ""
         self._warned = self._warned_of_bads = False
         self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
         self._ready = True
@@ -305,7 +304,6 @@ class DataLoader(_TorchLoader[T_co]):
         self._check_options(ENGINE_ONLY, self._why())
         if self.num_workers == 0:
             return HereBatches(self)
-        self._handle_in_dataset = handle_in(self.dataset)
         return WorkerBatches(self)
 
     def _check_options(self, names: Sequence[str], why: str) -> None:
@@ -620,7 +618,8 @@ class DataLoader(_TorchLoader[T_co]):
         return self._engine
 
     def _shared_handle(self) -> str:
-        handle = handle_in(self.dataset)
+        """Why the Python code runs in one process only, in words; "": it may run in several."""
+        handle = handle_in(self.dataset, self.collate_fn)
         return handle and f"{handle} is an open handle"
 
     def _not_used(self) -> list[str]:

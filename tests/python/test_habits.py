@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision
+from conftest import import_torchvision, write_png
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 data = torch.utils.data
@@ -154,6 +154,63 @@ def test_a_handle_gives_correct_rows(kind, workers, tmp_path):
     for _ in range(2):
         assert [i for batch in loader for i in batch.tolist()] == list(range(ROWS))
     assert ("1 process" in loader.explain() and "open handle" in loader.explain()) == bool(workers)
+
+
+class Lookup:
+    """Changes an image, or a batch, to the row of a file that its first value chooses."""
+
+    def __init__(self, tmp_path):
+        rows = tmp_path / "rows"
+        rows.write_bytes(np.arange(ROWS, dtype=np.int64).tobytes())
+        self.file = rows.open("rb", buffering=0)
+
+    def __call__(self, image):
+        self.file.seek(8 * round(float(image.flatten()[0]) * 255))
+        time.sleep(0.0005)
+        return int.from_bytes(self.file.read(8), "little")
+
+    def rows(self, samples):
+        return torch.tensor([self(image) for image, _ in samples])
+
+
+def shades(root):
+    for i in range(ROWS):
+        write_png(root / "class" / f"{i:03}.png", np.full((4, 4, 3), i, np.uint8))
+    return root
+
+
+@pytest.mark.parametrize("where", ["transform", "collate_fn", "closure"])
+def test_a_handle_beside_the_engine(where, tmp_path):
+    torchvision = import_torchvision()
+    lookup = Lookup(tmp_path)
+    steps = [torchvision.transforms.CenterCrop(4), torchvision.transforms.ToTensor()]
+    steps += [lookup] if where == "transform" else []
+    dataset = torchvision.datasets.ImageFolder(shades(tmp_path / "images"), torchvision.transforms.Compose(steps))
+    collate = {"transform": None, "collate_fn": lookup.rows, "closure": lambda samples: lookup.rows(samples)}[where]
+    loader = stoker.DataLoader(dataset, 2, num_workers=3, collate_fn=collate)
+    got = [batch[0] if where == "transform" else batch for batch in loader]
+    assert [i for batch in got for i in batch.tolist()] == list(range(ROWS))
+    assert loader.native and loader.stats().processes == 1
+    assert "1 process" in loader.explain() and "file is an open handle" in loader.explain()
+
+
+def test_a_handle_in_a_collate_fn(tmp_path):
+    lookup = Lookup(tmp_path)
+    rows = [(torch.tensor(i / 255), 0) for i in range(ROWS)]
+    loader = stoker.DataLoader(rows, 2, num_workers=3, collate_fn=lookup.rows)
+    assert [i for batch in loader for i in batch.tolist()] == list(range(ROWS))
+    assert "1 process: rows.__self__.file is an open handle" in loader.explain()
+
+
+def test_a_handle_in_a_function_of_a_loader(tmp_path):
+    lookup, images = Lookup(tmp_path), shades(tmp_path / "images")
+
+    def look(batch):
+        return [lookup(image) for image in batch.image]
+
+    with stoker.Loader(images, "CenterCrop(4)", batch_size=2, processes=3, batch_fn=look, dtype="float32") as loader:
+        assert [i for batch in loader for i in batch] == list(range(ROWS))
+        assert loader.stats().processes == 1
 
 
 @pytest.mark.parametrize("context", ["forkserver", "spawn"])
