@@ -129,6 +129,9 @@ static void read_ahead(void *user, int i)
     ahead_end(ahead);
 }
 
+/* While a file is truncated, a read of the same page may give zeros: the kernel clears what is cut off. */
+static bool zeros;
+
 static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struct ranges *p)
 {
     const struct ranges all = {.n = 1, .at = {{0, n}}};
@@ -136,7 +139,7 @@ static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struc
     p = p && p->n > 0 ? p : &all;
     for (int i = 0; i < p->n; i++)
         for (size_t k = (size_t)p->at[i].from; k < p->at[i].to && right; k += 13)
-            right = bytes[k] == byte_of(sample, k);
+            right = bytes[k] == byte_of(sample, k) || (zeros && bytes[k] == 0);
     return right;
 }
 
@@ -441,6 +444,7 @@ static void a_shard_that_shrinks(void)
 {
     set = "shards/*.tar";
     allowed = STK_EDATA;
+    zeros = true;
     for (int64_t bytes = 40000; bytes > 0; bytes -= 4999) {
         begin(STK_READER_URING, 2, 2 << 20, 0); /* its samples are in the index */
         CHECK_EQ(truncate(temp_path("shards/050.tar"), bytes), 0);
@@ -450,6 +454,7 @@ static void a_shard_that_shrinks(void)
         make_shards();
     }
     allowed = STK_ENOTFOUND;
+    zeros = false;
     set = "set";
 }
 
