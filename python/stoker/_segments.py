@@ -174,10 +174,11 @@ Placed = dict[int, tuple[Any, Any, Any]]
 
 
 def form(value: Any) -> Any:
-    """Changes if code in place gives a tensor another shape, such as unsqueeze_()."""
+    """Where the values are and how they are read. Code in place may change it, such as unsqueeze_()."""
     if type(value) is np.ndarray:
         return value.shape, value.strides
-    return value.data_ptr(), value.shape, value.stride(), value.dtype, value.requires_grad
+    shape = value.data_ptr(), value.shape, value.stride(), value.dtype
+    return *shape, value.requires_grad, value.is_conj(), value.is_neg()
 
 
 class Pickler(pickle.Pickler):

@@ -222,11 +222,10 @@ class _Worker:
 
     def _block(self, batch: list[Any]) -> tuple[Any, Any] | None:
         """The block that contains all of these rows and nothing else before them."""
-        first = batch[0]
         for block, place in self.blocks:
-            at, step = block.data_ptr(), first.numel() * first.itemsize
-            if block.shape[1:] == first.shape and all(t.data_ptr() == at + i * step for i, t in enumerate(batch)):
-                return block[: len(batch)], place
+            rows = block[: len(batch)]
+            if len(rows) == len(batch) and all(form(t) == form(row) for t, row in zip(batch, rows, strict=True)):
+                return rows, place
         return None
 
     def stack(self, batch: list[Any], *, collate_fn_map: Any = None) -> Any:
@@ -366,6 +365,12 @@ def _close_ends() -> None:
 os.register_at_fork(after_in_child=_close_ends)
 
 
+def _give_back(returned: Any, segment: int, owner: int) -> None:
+    """The worker may use a segment again; not if only a forked child of the trainer has let go of it."""
+    if os.getpid() == owner:
+        returned[segment] = 1
+
+
 class _Process:
     """One worker as the trainer sees it."""
 
@@ -430,7 +435,7 @@ class _Process:
         views = {}
         for segment in used:
             views[segment] = self.maps[segment].view()
-            weakref.finalize(views[segment], self.returned.__setitem__, segment, 1).atexit = False
+            weakref.finalize(views[segment], _give_back, self.returned, segment, os.getpid()).atexit = False
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
@@ -456,35 +461,39 @@ class Reply(NamedTuple):
 class Failure:
     """A batch that failed; `reraise` is what torch's own wrapper has."""
 
-    def __init__(self, error: Error, cause: BaseException | None = None, trace: str = "") -> None:
+    def __init__(self, error: BaseException, cause: BaseException | None = None, trace: str = "") -> None:
         self.error, self.cause, self.trace = error, cause, trace
 
     def reraise(self) -> None:
-        if self.cause is not None and self.trace:
-            self.cause.add_note(f"Stoker: in a worker process:\n{self.trace}")
+        if self.trace:
+            (self.cause or self.error).add_note(f"Stoker: in a worker process:\n{self.trace}")
             self.trace = ""
         raise self.error from self.cause
 
 
-def _picklable(error: BaseException | None) -> BaseException | None:
-    """The exception, or one of the same words that can be pickled."""
-    if error is None:
-        return None
+def _pickles(value: Any) -> bool:
     try:
-        pickle.loads(pickle.dumps(error))
-        return error
+        pickle.loads(pickle.dumps(value))
+        return True
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        return False
+
+
+def _picklable(error: BaseException) -> BaseException:
+    """The exception, or one of the same words that can be pickled."""
+    return error if _pickles(error) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def failure_of(error: BaseException) -> Any:
     """An exception that can be sent. Exceptions of a dataset get torch's words, those of Stoker their cause."""
-    where = f"in worker process {os.getpid()}"
-    if not isinstance(error, Error):
-        return framework("torch._utils").ExceptionWrapper((type(error), error, error.__traceback__), where)
-    cause = error.__cause__
-    trace = "".join(traceback.format_exception(cause)) if cause else ""
-    return Failure(error, _picklable(cause), trace)
+    torch, cause = sys.modules.get("torch._utils"), error.__cause__
+    if isinstance(error, Error):
+        trace = "".join(traceback.format_exception(cause)) if cause else ""
+        return Failure(_picklable(error), cause and _picklable(cause), trace)
+    if torch and _pickles(type(error)):
+        where = f"in worker process {os.getpid()}"
+        return torch.ExceptionWrapper((type(error), error, error.__traceback__), where)
+    return Failure(_picklable(error), None, "".join(traceback.format_exception(error)))
 
 
 def _how(code: int | None) -> str:

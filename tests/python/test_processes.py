@@ -344,6 +344,22 @@ def test_ctrl_c_in_the_calling_thread():
     assert not loader.bad_samples() or loader.stats().bad <= 1
 
 
+FAILS = """
+import sys, stoker
+def collate(samples):
+    raise KeyError("no luck")
+try:
+    next(iter(stoker.Loader([1, 2, 3], batch_size=2, processes=1, collate_fn=collate)))
+except KeyError as error:
+    print(error, "in collate" in error.__notes__[-1], "torch" in sys.modules)
+"""
+
+
+def test_exceptions_need_no_torch():
+    done = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "'no luck' True False\n", done.stderr
+
+
 def test_stats_of_datasets_in_python():
     with stoker.DataLoader(Draws(), 4, num_workers=2) as loader:
         list(loader)

@@ -194,6 +194,23 @@ def test_arrays_are_the_callers():
     assert [int(y[0]) for y in kept] == list(range(0, 12, 2))
 
 
+def test_a_forked_child_gives_no_memory_back():
+    class Many(Numbers):
+        def __getitem__(self, i):
+            return torch.ones(1 << 18) * i
+
+    batches = iter(stoker.DataLoader(Many(), 1, num_workers=1, prefetch_factor=1))
+    batch = next(batches)
+    child = os.fork()
+    if child == 0:
+        del batch
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    for i in range(1, 6):
+        assert next(batches)[0, 0] == i
+        assert batch.unique().tolist() == [0.0]
+
+
 def test_memory_is_used_again():
     class Many(Numbers):
         def __len__(self):
@@ -310,6 +327,19 @@ def test_large_samples_that_are_left_out():
     options = {"num_workers": 2, "on_error": "skip", "max_bad": 0.9}
     batches = list(stoker.DataLoader(Large(bad=(0, 7)), 5, **options))
     assert [[int(x[0, 0, 0]) for x in b["image"]] for b in batches] == [[1, 2, 3, 4], [5, 6, 8, 9], [10, 11]]
+
+
+@pytest.mark.parametrize("turn", [torch.t, torch.conj, torch.clone])
+def test_large_samples_that_a_registered_function_changes(turn, monkeypatch):
+    class Square(Numbers):
+        def __getitem__(self, i):
+            return (torch.arange(200 * 200).reshape(200, 200) * (1 + 1j) + i,)
+
+    def collate(samples, *, collate_fn_map=None):
+        return data.default_collate([turn(value) for (value,) in samples])
+
+    monkeypatch.setitem(data._utils.collate.default_collate_fn_map, tuple, collate)
+    assert equal(list(stoker.DataLoader(Square(), 4, num_workers=1)), list(data.DataLoader(Square(), 4)))
 
 
 def test_large_samples_of_several_shapes():
@@ -469,6 +499,18 @@ def test_an_exception_names_its_sample():
     assert "sample 7 of the dataset" in str(info.value) and "__getitem__" in str(info.value)
     got += [y.tolist() for _, y in batches]  # the next call goes on
     assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+def test_an_exception_of_a_local_class():
+    class LocalError(Exception):
+        pass
+
+    def collate(samples):
+        raise LocalError("no luck")
+
+    with pytest.raises(RuntimeError, match="LocalError: no luck") as info:
+        next(iter(stoker.DataLoader(Numbers(), 2, num_workers=1, collate_fn=collate)))
+    assert "in collate" in info.value.__notes__[-1]
 
 
 @pytest.mark.parametrize(
