@@ -312,7 +312,7 @@ static const char *take_all(struct parsed *p, int64_t header)
     return why || p->named_type < 0 ? why : hdf5_messages(p->v, p->named_type, take_named_type, p);
 }
 
-static void told_done(struct parsed *p)
+static void parsed_done(struct parsed *p)
 {
     free(p->fill);
     hdf5_filters_done(&p->filters);
@@ -322,7 +322,7 @@ const char *hdf5_dataset_members(const struct hdf5_view *v, int64_t header, stru
 {
     struct parsed p = {.v = v, .named_type = -1, .members = out};
     const char *why = take_all(&p, header);
-    told_done(&p);
+    parsed_done(&p);
     return why;
 }
 
@@ -337,7 +337,7 @@ void hdf5_describe(const struct hdf5_view *v, int64_t header, const char *member
         why = join(&p, out, odd);
     if (!why && whole)
         why = make_whole(out, p.ndim);
-    told_done(&p);
+    parsed_done(&p);
     if (!why)
         return;
     hdf5_array_done(out);

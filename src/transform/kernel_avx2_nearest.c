@@ -22,7 +22,7 @@ static inline __m256i offsets(__m256i x, __m256i y, __m256i stride)
 }
 
 /* Drops every fourth byte of eight pixels. */
-static inline void pack(uint8_t *dst, const uint32_t *from)
+static inline void drop_fourth(uint8_t *dst, const uint32_t *from)
 {
     const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6,
                                              8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
@@ -41,12 +41,12 @@ static void block(uint8_t *dst, const uint8_t *px, const int32_t *from, int32_t 
     for (int32_t i = 0; i < n; i++)
         memcpy(&got[i], px + from[i], 4);
     for (; k + 8 <= n; k += 8)
-        pack(dst + 3 * (size_t)k, got + k);
+        drop_fourth(dst + 3 * (size_t)k, got + k);
     if (k == n)
         return;
     for (int32_t i = n; i < k + 8; i++)
         got[i] = 0;
-    pack(last, got + k);
+    drop_fourth(last, got + k);
     memcpy(dst + 3 * (size_t)k, last, 3 * (size_t)(n - k));
 }
 
