@@ -7,12 +7,19 @@
  * forever. The window is as long as the fork itself, during which the kernel stops other threads that write to memory.
  * So a lock of ours keeps both apart. No thread waits for the GIL while it holds this lock, since the thread that forks
  * has the GIL.
+ *
+ * From 3.12 on, a child makes the interpreter's lock anew before it takes it (CPython's issue 112275). Later versions,
+ * 3.14 at the latest, also hold it during the fork. There our lock would be taken after it by the thread that forks, and
+ * before it by a thread of the engine: both would wait forever. So only 3.11 gets our lock. The extension is built for
+ * the stable ABI, so the version is known at run time only.
  */
 #include "extension.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static bool guarded;                    /* whether forks and new thread states exclude each other */
 static PyInterpreterState *interpreter; /* of the first import; PyGILState_Ensure would take the main one */
 
 static void before_fork(void)
@@ -30,6 +37,9 @@ int gil_init(void)
     if (interpreter)
         return 0;
     interpreter = PyInterpreterState_Get();
+    guarded = Py_Version < 0x030C0000;
+    if (!guarded)
+        return 0;
     return pthread_atfork(before_fork, after_fork, after_fork) ? (PyErr_NoMemory(), -1) : 0;
 }
 
@@ -37,9 +47,11 @@ struct gil gil_take(void)
 {
     if (PyGILState_GetThisThreadState())
         return (struct gil){.known = PyGILState_Ensure()};
-    pthread_mutex_lock(&making);
+    if (guarded)
+        pthread_mutex_lock(&making);
     PyThreadState *made = PyThreadState_New(interpreter);
-    pthread_mutex_unlock(&making);
+    if (guarded)
+        pthread_mutex_unlock(&making);
     if (!made)
         Py_FatalError("out of memory for the state of a thread");
     PyEval_RestoreThread(made);
