@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing import reduction
 from typing import Any, NamedTuple
@@ -110,7 +111,9 @@ class EngineSamples(Samples):
         super().__init__(arguments["source"], len, batched, arguments["on_error"])
         memory = memory_bytes("memory", arguments["memory"])
         shares = {"memory": memory and max(memory // (processes + 1), 32 << 20), "threads": 1, "processes": 0}
-        self.arguments, self.cache = {**arguments, **shares}, cache
+        self.arguments, self.cache = {**arguments, **shares}, os.dup(cache) if cache else 0
+        if self.cache:  # a descriptor of its own: the loader closes its cache when the dataset changes
+            weakref.finalize(self, os.close, self.cache).atexit = False
         self.maker: Any = None
         self.engine: _stoker.Loader | None = None  # of the trainer
 

@@ -10,6 +10,7 @@ import base64
 import copy
 import itertools
 import json
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -166,8 +167,9 @@ class Batches(_base):  # type: ignore[misc]
     _sampler_iter: Iterator[Any]
 
     def __init__(self, loader: Any) -> None:
+        self._loader = loader  # also for __del__, if the sampler fails now
         super().__init__(loader)
-        self._loader, self._next_seed = loader, self._base_seed
+        self._next_seed = self._base_seed
         if self._num_workers > 0:  # torch calls iter() of the sampler twice; some samplers draw there
             super()._reset(loader, True)
         self._begin(loader)
@@ -287,7 +289,7 @@ class WorkerBatches(Batches):
 
     def _start(self) -> None:
         loader = self._loader
-        if self._workers is None:
+        if self._workers is None or self._workers._owner != os.getpid():  # a forked child needs its own
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             handle = bool(loader._shared_handle())
             count = 1 if handle else loader.num_workers

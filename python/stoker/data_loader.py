@@ -257,7 +257,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._found: tuple[ConvertedSet | Partly, Converted | None] | None = None
         self._tensors = False
         self._lent: weakref.ref[Any] | None = None
-        self._current: weakref.ref[Batches] | None = None
+        self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
         self._place: Place | None = None
         self._resume: dict[str, Any] | None = None
         self._epochs = 0  # that were begun
@@ -485,9 +485,8 @@ class DataLoader(_TorchLoader[T_co]):
 
         >>> stoker.DataLoader([1, 2, 3]).close()
         """
-        current = self._current() if self._current else None
-        if current is not None:
-            current.close()
+        for iterator in list(self._iterators):
+            iterator.close()
         self._close_engine()
 
     def __enter__(self) -> DataLoader[T_co]:
@@ -499,7 +498,8 @@ class DataLoader(_TorchLoader[T_co]):
     # ---------------------------------------------------------------- state
 
     def _started(self, iterator: Batches) -> None:
-        self._current, self._place = weakref.ref(iterator), iterator._place
+        self._iterators.add(iterator)
+        self._place = iterator._place
         self._epochs += 1
         self._n_bads = 0
 

@@ -349,6 +349,56 @@ def test_in_a_forked_child(make, workers):
     assert len(list(batches)) == len(loader) - 1
 
 
+def test_persistent_workers_in_a_forked_child():
+    loader = stoker.DataLoader(Squares(), batch_size=3, num_workers=2, persistent_workers=True)
+    expected = labels_of(loader)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if labels_of(loader) == expected else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert labels_of(loader) == expected
+
+
+def test_close_ends_all_iterators():
+    loader = stoker.DataLoader(Squares(), batch_size=3, num_workers=1)
+    iterators = [iter(loader), iter(loader)]
+    processes = [one.process for it in iterators for one in it._workers.processes]
+    loader.close()
+    assert len(processes) == 2 and not any(process.is_alive() for process in processes)
+
+
+class Refusing:
+    def __iter__(self):
+        raise ValueError("not today")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [Squares, tensors])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sampler_that_fails(make, workers):
+    loader = stoker.DataLoader(make(), batch_sampler=Refusing(), num_workers=workers)
+    with pytest.raises(ValueError, match="not today"):
+        iter(loader)
+
+
+def test_a_cache_outlives_a_change_of_the_dataset(tmp_path):
+    transforms = import_torchvision().transforms
+    steps = [transforms.CenterCrop(4), transforms.ToTensor(), shade]
+    root = some_bad_images(tmp_path)
+    dataset = import_torchvision().datasets.ImageFolder(root, transforms.Compose(steps))
+    loader = stoker.DataLoader(dataset, num_workers=1, cache="pixels", on_error="skip", max_bad=1.0)
+    batches = iter(loader)
+    cache = batches._workers.samples.cache
+    before = os.fstat(cache)
+    dataset.transform = transforms.Compose([transforms.CenterCrop(2), *steps[1:]])
+    assert loader.native and loader._cache_fd == 0
+    assert os.path.samestat(os.fstat(cache), before)
+    loader.close()
+
+
 def test_state_at_the_end_of_an_epoch():
     loader = stoker.DataLoader(Squares(), batch_size=3, shuffle=True)
     assert loader.state_dict() == {"epoch": 0}
