@@ -93,7 +93,8 @@ class Samples:
         self.generators: list[Any] | None = None  # not looked up yet
         self.seconds = 0.0  # in the dataset and collate_fn
         self.keep: Callable[[int, int, Any], Any] | None = None  # of a worker: puts a sample into its batch
-        self.board: Any = [0, 0]  # the row under way, and the number of its task plus 1; the trainer sees it
+        # The row under way, the number of its task plus 1, and the sample that stands in for a bad one plus 1.
+        self.board: Any = [0, 0, 0]  # the trainer sees it
 
     def find_generators(self) -> None:
         """The search touches many objects: workers that inherit what it found need not copy their memory."""
@@ -117,8 +118,8 @@ class Samples:
         """What the process did so far, under the names of `Stats`."""
         return {"op_s": self.seconds}
 
-    def _one(self, task: Task, n: int, index: Any, row: int) -> Any:
-        self.board[0] = n
+    def _one(self, task: Task, n: int, index: Any, row: int, stands_in: bool = False) -> Any:
+        self.board[0], self.board[2] = n, index + 1 if stands_in else 0
         self._seed(mixed(task.seed, task.position + n))
         try:
             sample = self.dataset[index]
@@ -141,7 +142,7 @@ class Samples:
                     bads.append((name, "", "read", lost[name]))
                     continue
                 try:
-                    samples.append(self._one(task, n, attempt, len(samples)))
+                    samples.append(self._one(task, n, attempt, len(samples), attempt is not index))
                     break
                 except Exception as error:
                     bads.append((name, "", "read", f"{type(error).__name__}: {error}"))
@@ -161,6 +162,7 @@ class Samples:
             task = task._replace(indices=[task.indices])
         if self.on_error != "raise":  # which sample is bad must be known
             samples = self._kept(task, bads)
+            self.board[2] = 0
         elif self.batched and has_getitems(self.dataset):
             self.board[0] = -1  # all of them
             self._seed(mixed(task.seed, task.position))
@@ -267,7 +269,7 @@ class _Worker:
             while (task := self.pipe.recv()) is not None:
                 began = time.perf_counter()
                 self.segments.begin()
-                self.samples.board[0], self.samples.board[1] = 0, task.number + 1
+                self.samples.board[0], self.samples.board[1], self.samples.board[2] = 0, task.number + 1, 0
                 try:
                     self.reply(task.number, *self.samples.make(task), self.samples.counters())
                     self.segments.end(time.perf_counter() - began)
@@ -417,6 +419,10 @@ class _Process:
         """The task under way, and its row; (-1, 0) without one."""
         return (self.board[1] - 1, self.board[0]) if self.board else (-1, 0)
 
+    def stand_in(self) -> int | None:
+        """The sample under way, if it stands in for a bad one."""
+        return self.board[2] - 1 if self.board and self.board[2] else None
+
     def _map(self, kind: Callable[[int, int], Any]) -> Any:
         fd = reduction.recv_handle(self.pipe)
         try:
@@ -439,7 +445,10 @@ class _Process:
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
-        value = Unpickler(text, views).load()
+        try:
+            value = Unpickler(text, views).load()
+        except Exception as error:  # of the user's own code, such as __setstate__
+            value = Failure(error)
         self.tasks.pop(number)
         self.counters = counters
         return Reply(number, value, bads)
@@ -578,21 +587,29 @@ class Workers:
         while True:
             left = None if end is None else max(0.0, end - time.monotonic())
             new = [one for one in self.processes if self._forks and one.board is None]
-            look = LOOK_S if new else left
             try:
-                events = self._selector.select(look if left is None or look is None else min(look, left))
+                events = self._selector.select(LOOK_S if left is None else min(LOOK_S, left))
             finally:
                 self._check_open()
             if events or left == 0:
                 return [key.data for key, _ in events]
+            # A process that another thread forked meanwhile may hold the ends of a dead worker's pipes open.
+            if dead := [(i, True) for i, one in enumerate(self.processes) if one.process.exitcode is not None]:
+                return dead
             for one in new:
                 if one.hangs():
                     one.process.kill()  # another one takes its place
 
     def _ready(self, i: int) -> list[Reply]:
-        with contextlib.suppress(EOFError, ConnectionError):  # its death is an event of its own
+        try:
             reply = self.processes[i].receive()
             return [reply] if reply else []
+        except (EOFError, ConnectionError):
+            pass  # its death is an event of its own
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # It died in the middle of a message.
         self._selector.unregister(self.processes[i].pipe)
         return []
 
@@ -607,7 +624,7 @@ class Workers:
         self._selector.unregister(old.process.sentinel)
         old.process.join()
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
-        number, n = old.at()
+        (number, n), stand_in = old.at(), old.stand_in()
         old.close()
         self._past += [old.counters] if old.counters else []
         self._stillborn += old.counters is None and number < 0
@@ -617,17 +634,21 @@ class Workers:
             method = self.context.get_start_method()
             hint = "" if method == "fork" else f"; with {method}, classes of a notebook must be in a module"
             raise Error(f"worker processes do not start: the last one {how}{where}{hint}", stage="read")
-        self.processes[i] = self._start(i)
+        try:
+            self.processes[i] = self._start(i)
+        except BaseException:
+            self.close()
+            raise
         for task in tasks:
             if task.number != number:
                 self.processes[i].send(task)
-        return [reply for task in tasks if task.number == number for reply in self._lost(task, n, how)]
+        return [reply for task in tasks if task.number == number for reply in self._lost(task, n, how, stand_in)]
 
-    def _lost(self, task: Task, n: int, how: str) -> list[Reply]:
+    def _lost(self, task: Task, n: int, how: str, stand_in: int | None) -> list[Reply]:
         """The batch fails, or is made again without the sample that ended the process."""
-        index = self.samples.sample(task, n)
-        words = f"the worker process that made {self.samples.name(task, n)} {how}"
-        sample = number_of(index)
+        sample = number_of(self.samples.sample(task, n)) if stand_in is None else stand_in
+        name = self.samples.name(task, n) if stand_in is None else f"sample {stand_in}"
+        words = f"the worker process that made {name} {how}"
         if self.samples.on_error == "raise" or sample is None or sample in dict(task.lost):
             return [Reply(task.number, Failure(DataError(words, sample=sample, stage="read")), [])]
         self.send(task._replace(lost=(*task.lost, (sample, words))))

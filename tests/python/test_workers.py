@@ -622,6 +622,89 @@ def test_bad_samples_are_skipped(what, workers):
     assert [y.tolist() for _, y in replaced][3] == [6, 8]
 
 
+class BadTwice(BadAt):
+    """Sample 6 raises, and sample 7, which stands in for it, ends the process."""
+
+    def __getitem__(self, i):
+        if i == 6:
+            raise ValueError("no luck")
+        return super().__getitem__(i)
+
+
+def test_a_stand_in_that_ends_the_process():
+    loader = stoker.DataLoader(BadTwice("SIGKILL"), 2, num_workers=1, on_error="replace", max_bad=0.5)
+    assert [y.tolist() for _, y in loader] == [[0, 1], [2, 3], [4, 5], [8, 8], [8, 9], [10, 11]]
+    assert {bad.sample for bad in loader.bad_samples()} == {6, 7}
+
+
+class Unloadable:
+    def __setstate__(self, state):
+        raise ValueError("cannot be loaded")
+
+
+def unloadable_at_6(samples):
+    value = Unloadable()
+    value.number = samples[0][1]
+    return value if value.number == 6 else value.number
+
+
+def test_a_batch_that_cannot_be_loaded():
+    batches, got = iter(stoker.DataLoader(Numbers(), 2, num_workers=1, collate_fn=unloadable_at_6)), []
+    got += [next(batches) for _ in range(3)]
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        next(batches)
+    assert got + list(batches) == [0, 2, 4, 8, 10]
+
+
+class Breaks(Numbers):
+    """Sample 7 ends its process in the middle of a message."""
+
+    def __getitem__(self, i):
+        if i == 7:
+            frame = sys._getframe()
+            while frame.f_code.co_name != "_work":
+                frame = frame.f_back
+            os.write(frame.f_locals["pipe"].fileno(), b"\0\0\1\0half")
+            os._exit(3)
+        return super().__getitem__(i)
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_message():
+    batches = iter(stoker.DataLoader(Breaks(), 2, num_workers=1))
+    got = [next(batches)[1].tolist() for _ in range(3)]
+    with pytest.raises(stoker.DataError, match="made sample 7 ended with exit code 3"):
+        next(batches)
+    assert got + [y.tolist() for _, y in batches] == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+HELD = """
+import concurrent.futures.thread, os, signal, stoker, torch  # have hooks of their own, which must come first
+class Dies:
+    def __len__(self): return 4
+    def __getitem__(self, i):
+        if i == 3: os._exit(3)
+        return i
+others = []
+def hold():
+    if not others:
+        others.append(0)
+        others[0] = os.fork()
+        if others[0] == 0:
+            signal.pause()
+os.register_at_fork(after_in_parent=hold)
+try:
+    print(list(stoker.DataLoader(Dies(), 2, num_workers=1)))
+except stoker.DataError as error:
+    print(error, flush=True)
+os.kill(others[0], signal.SIGKILL)
+"""
+
+
+def test_a_dead_worker_whose_pipes_another_process_holds():
+    done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=300)
+    assert "made sample 3 ended with exit code 3" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
 def test_bad_samples_of_samplers_with_other_integers(what):
     for on_error, want in (("skip", [[4, 5], [6], [8, 9]]), ("replace", [[4, 5], [6, 8], [8, 9]])):
