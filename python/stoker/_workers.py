@@ -393,6 +393,7 @@ class _Process:
         self.board: memoryview | None = None
         self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
+        self.cut_off = False  # a message of it was not read to its end, so that it was killed
         self._look: tuple[str, ...] = ()
 
     def hangs(self) -> bool:
@@ -535,6 +536,7 @@ class Workers:
         self.count = count
         self.sent = 0  # tasks
         self._stillborn = 0  # processes that died before their first task
+        self._found: list[Reply] = []  # outlives an exception of another worker
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
         try:
             for i in range(count):
@@ -569,16 +571,16 @@ class Workers:
 
     def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: the timeout has passed."""
-        found: list[Reply] = []
         end = None if timeout is None else time.monotonic() + timeout
-        while not found:
+        while not self._found:
             with self._lock:
                 self._check_open()
                 events = self._select(None if end is None else max(0.0, end - time.monotonic()))
                 if not events:
                     break
                 for i, dead in sorted(events, key=lambda event: event[1]):  # what it sent before it died
-                    found += self._dead(i) if dead else self._ready(i)
+                    self._found += self._dead(i) if dead else self._ready(i)
+        found, self._found = self._found, []
         return found
 
     def _select(self, timeout: float | None) -> list[tuple[int, bool]]:
@@ -606,8 +608,11 @@ class Workers:
             return [reply] if reply else []
         except (EOFError, ConnectionError):
             pass  # its death is an event of its own
-        except OSError as error:
-            if error.errno is not None:
+        except BaseException as error:
+            if not isinstance(error, OSError) or error.errno is not None:  # such as Ctrl-C, or no memory
+                self.processes[i].cut_off = True
+                self._selector.unregister(self.processes[i].pipe)
+                self.processes[i].process.kill()  # another one makes its batches again
                 raise
             # It died in the middle of a message.
         self._selector.unregister(self.processes[i].pipe)
@@ -624,10 +629,10 @@ class Workers:
         self._selector.unregister(old.process.sentinel)
         old.process.join()
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
-        (number, n), stand_in = old.at(), old.stand_in()
+        (number, n), stand_in = (-1, 0) if old.cut_off else old.at(), old.stand_in()
         old.close()
         self._past += [old.counters] if old.counters else []
-        self._stillborn += old.counters is None and number < 0
+        self._stillborn += old.counters is None and number < 0 and not old.cut_off
         if self._stillborn > 3 * self.count:
             self.close()
             where = " in worker_init_fn" if old.board and self.init else ""

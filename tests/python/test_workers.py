@@ -656,6 +656,31 @@ def test_a_batch_that_cannot_be_loaded():
     assert got + list(batches) == [0, 2, 4, 8, 10]
 
 
+class Interrupts(Unloadable):
+    """As if Ctrl-C came while the trainer reads the batch, once."""
+
+    waits = [KeyboardInterrupt]
+
+    def __setstate__(self, state):
+        if self.waits:
+            raise self.waits.pop()
+        vars(self).update(state)
+
+
+def interrupts(samples):
+    value = Interrupts()
+    value.number = samples[0][1]
+    return value
+
+
+def test_a_batch_that_was_interrupted_is_made_again():
+    Interrupts.waits[:] = [KeyboardInterrupt]
+    batches = iter(stoker.DataLoader(Numbers(), 2, num_workers=2, collate_fn=interrupts))
+    with pytest.raises(KeyboardInterrupt):
+        next(batches)
+    assert [batch.number for batch in batches] == [0, 2, 4, 6, 8, 10]
+
+
 class Breaks(Numbers):
     """Sample 7 ends its process in the middle of a message."""
 
