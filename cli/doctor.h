@@ -31,7 +31,7 @@ struct doctor_run {
     const char *other;  /* what happens to the pixels, if not */
     int remedy;         /* may be advised: a ceiling and fewer threads are not */
     stk_options o;      /* how the loader is opened */
-    char source[600];   /* o.source, if it is a pack */
+    char source[600];   /* o.source, if it is a pack; "" if not */
     stk_source *opened; /* o.opened, if it belongs to this run */
     stk_loader *loader; /* while the turns run */
     double rates[DOCTOR_TURNS];
@@ -74,7 +74,7 @@ struct doctor {
 int doctor_begin(struct doctor *d, stk_error *e); /* opens the source and chooses the sample */
 void doctor_end(struct doctor *d);
 struct doctor_run *doctor_add(struct doctor *d, const char *name, enum doctor_kind kind);
-/* Opens the run's loader, and reads the sample once, to fill caches. A failure is noted in the run. */
+/* Opens the run's loader, and reads the sample once, to fill caches. A failure is stored in the run. */
 void doctor_open(struct doctor *d, struct doctor_run *r);
 void doctor_turns(struct doctor *d);        /* of all open loaders, until the deadline */
 double doctor_left(const struct doctor *d); /* seconds */

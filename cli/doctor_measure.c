@@ -92,7 +92,7 @@ static int look_at_all(struct doctor *d, stk_error *e)
 }
 
 /* The longest side of the images that the ops make. */
-static void note_shape(struct doctor *d, const stk_batch *b)
+static void measure_shape(struct doctor *d, const stk_batch *b)
 {
     for (int i = 0; i < stk_batch_n_fields(b); i++) {
         const stk_array *x = stk_field_at(b, i);
@@ -135,7 +135,7 @@ static int probe(struct doctor *d, stk_stats *s, stk_error *e)
     int rc = stk_open(&r.loader, &r.o, e);
     const double began = out_clock();
     while (rc == STK_OK && out_clock() - began < probe_s && (rc = stop_next(r.loader, &b, e)) == STK_OK) {
-        note_shape(d, b);
+        measure_shape(d, b);
         stk_release(b);
     }
     if (r.loader)
@@ -282,7 +282,7 @@ static int64_t read_some(struct doctor_run *r, int64_t want, int wait_ms)
     return got;
 }
 
-static void note_bads(struct doctor *d, struct doctor_run *r)
+static void copy_bads(struct doctor *d, struct doctor_run *r)
 {
     stk_error e;
     for (d->n_bad = 0; stk_loader_bad_sample(r->loader, d->n_bad, &e) == STK_OK; d->n_bad++)
@@ -306,7 +306,7 @@ void doctor_open(struct doctor *d, struct doctor_run *r)
     }
     read_some(r, d->n, 100);
     if (r == &d->runs[0])
-        note_bads(d, r);
+        copy_bads(d, r);
     rest(r);
     stk_stats_get(r->loader, &r->stats);
 }

@@ -83,9 +83,8 @@ static int pack_goes_on(void *user, const stk_pack_report *r)
     return stop_asked() || out_clock() > *until;
 }
 
-/* Packs the sample into the temporary folder. `from` is the pack of the unchanged files, or NULL: the dataset. */
-static int pack(struct doctor *d, struct doctor_run *r, const char *name, const char *from, const char *ops,
-                stk_pack_options p)
+/* Packs the sample into r->source. `from` is the pack of the unchanged files, or NULL: the dataset. */
+static int pack(struct doctor *d, struct doctor_run *r, const char *from, const char *ops, stk_pack_options p)
 {
     double until = out_clock() + pack_most_s;
     stk_options o = {.source = from ? from : d->a->o.source,
@@ -102,7 +101,6 @@ static int pack(struct doctor *d, struct doctor_run *r, const char *name, const 
                      .cache_dir = from ? "off" : d->a->o.cache_dir};
     stk_pack_report report = {0};
     stk_error e;
-    snprintf(r->source, sizeof r->source, "%s/%s", d->scratch.path, name);
     p.out = r->source;
     p.progress = pack_goes_on;
     p.user = &until;
@@ -128,9 +126,11 @@ static int pack(struct doctor *d, struct doctor_run *r, const char *name, const 
     return 0;
 }
 
-static struct doctor_run *add_pack(struct doctor *d, const char *name, const char *options, const char *other)
+static struct doctor_run *add_pack(struct doctor *d, const char *name, const char *folder, const char *options,
+                                   const char *other)
 {
     struct doctor_run *r = doctor_add(d, name, DOCTOR_WHAT_IF);
+    snprintf(r->source, sizeof r->source, "%s/%s", d->scratch.path, folder);
     snprintf(r->change, sizeof r->change, "stoker pack %.300s OUT %s", d->a->operand, options);
     size_t n = strlen(r->change);
     while (n > 0 && r->change[n - 1] == ' ')
@@ -144,10 +144,10 @@ static void try_small_jpeg(struct doctor *d, const char *from)
 {
     char options[80];
     snprintf(options, sizeof options, "--resize short=%d --as jpeg --quality 92", d->need_side);
-    struct doctor_run *r = add_pack(d, "pack, small JPEG", options, "images are shrunk and encoded again");
+    struct doctor_run *r = add_pack(d, "pack, small JPEG", "small", options, "images are shrunk and encoded again");
     if (d->short_side < 1.1 * d->need_side)
         doctor_fail(r, DOCTOR_SKIPPED, "the images are not larger than the ops need");
-    else if (!pack(d, r, "small", from, NULL,
+    else if (!pack(d, r, from, NULL,
                    (stk_pack_options){.as = STK_AS_JPEG, .quality = 92, .resize_short = d->need_side}))
         doctor_open(d, r);
 }
@@ -157,8 +157,8 @@ static void try_raw(struct doctor *d, const char *from)
     char ops[80], options[160];
     snprintf(ops, sizeof ops, "Resize(%d) | CenterCrop(%d)", d->need_side, d->need_side);
     snprintf(options, sizeof options, "--ops \"%s\" --as raw", ops);
-    struct doctor_run *r = add_pack(d, "pack, pixels", options, "images are shrunk and cropped to a square");
-    if (!pack(d, r, "raw", from, ops, (stk_pack_options){.as = STK_AS_RAW}))
+    struct doctor_run *r = add_pack(d, "pack, pixels", "raw", options, "images are shrunk and cropped to a square");
+    if (!pack(d, r, from, ops, (stk_pack_options){.as = STK_AS_RAW}))
         doctor_open(d, r);
 }
 
@@ -166,12 +166,12 @@ static void try_packs(struct doctor *d)
 {
     if (!d->scratch.path[0] || d->n_encoded == 0 || d->need_side == 0)
         return;
-    struct doctor_run *keep = add_pack(d, "pack, as it is", "", NULL);
-    if (pack(d, keep, "keep", NULL, NULL, (stk_pack_options){.as = STK_AS_KEEP}))
+    struct doctor_run *keep = add_pack(d, "pack, as it is", "keep", "", NULL);
+    if (pack(d, keep, NULL, NULL, (stk_pack_options){.as = STK_AS_KEEP}))
         return;
     doctor_open(d, keep);
-    struct doctor_run *dct = add_pack(d, "pack, coefficients", "--as dct", NULL);
-    if (!pack(d, dct, "dct", keep->source, NULL, (stk_pack_options){.as = STK_AS_DCT}))
+    struct doctor_run *dct = add_pack(d, "pack, coefficients", "dct", "--as dct", NULL);
+    if (!pack(d, dct, keep->source, NULL, (stk_pack_options){.as = STK_AS_DCT}))
         doctor_open(d, dct);
     try_small_jpeg(d, keep->source);
     try_raw(d, keep->source);

@@ -20,6 +20,8 @@ WARM = 4  # steps that are not counted
 class Meter:
     """Counts samples, and ends the script when its time is over."""
 
+    period = 1  # ends after so many steps, or a multiple of that: a script may pause after them
+
     def __init__(self) -> None:
         self.steps = self.samples = 0
         self.start = time.perf_counter()
@@ -31,7 +33,7 @@ class Meter:
         elif self.steps > WARM:
             self.samples += samples
             seconds = time.perf_counter() - self.start
-            if seconds > given.seconds:
+            if seconds > given.seconds and (self.steps - WARM) % self.period == 0:
                 print(f"samples/s {self.samples / seconds:.3f}", flush=True)
                 os._exit(0)  # workers and loaders are not waited for
 

@@ -2,10 +2,11 @@
 """Does the doctor find what is wrong, and is its gain true? Runs it on scripts that provoke one verdict each, and on
 healthy ones, three times, then makes the change and measures the script without the doctor.
 
-run.py BUILD [--only NAME] [--rounds 3] [--seconds 60] [--gain-seconds 8] [--gain-rounds 3] [--jobs 1]
+run.py BUILD [--only NAME ...] [--rounds 3] [--seconds 60] [--gain-seconds 8] [--gain-rounds 3] [--jobs 1]
 
-Prints a table, writes BUILD/doctor/result.json and the doctor's documents (BUILD/doctor/documents), and ends with 1 if
-a verdict is wrong.
+NAME is a script, or `slow` or `healthy` for all of a kind. Prints a line per script as it ends: the time from start to
+verdict without imports, the predicted gain, the gain of the change, and how far they differ. Writes
+BUILD/doctor/result.json, and the doctor's documents into BUILD/doctor/documents. Ends with 1 if a verdict is wrong.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -27,6 +30,7 @@ from queue import SimpleQueue
 from statistics import median
 
 HERE = Path(__file__).parent
+PATIENCE = 3  # a command is ended after this many times its own time
 NOT_PROVOKED = {
     "storage-latency": "needs a network file system",
     "page-cache": "needs data that are larger than the memory",
@@ -48,6 +52,7 @@ class Case:
     predicted: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # from start to verdict, without the script's imports
     real: float | None = None
+    wall: float = 0.0  # seconds for all of it
     skipped: str | None = None
     cpus: str = ""  # two that the case has for itself, for taskset; empty: all
 
@@ -58,6 +63,11 @@ def cases() -> list[Case]:
         about = dict(re.findall(r"^# (\w+): (.*)$", path.read_text(), re.M))
         found.append(Case(path.stem, path, about.get("expects"), about))
     return found
+
+
+def names(case: Case) -> set[str]:
+    """What --only may call it."""
+    return {case.name, case.path.parent.name}
 
 
 # ---------------------------------------------------------------- data
@@ -146,19 +156,46 @@ def folder_of(case: Case, root: Path) -> Path:
     return place
 
 
+def started(command: list[str], place: Path, limit: float) -> bool:
+    """Runs a command, with its output in the file `log`. After `limit` seconds it is ended, and this is False.
+
+    Workers that it leaves behind are ended, too.
+    """
+    with open(place / "log", "w") as log:
+        process = subprocess.Popen(
+            command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    in_time = True
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        in_time = False
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            pass
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+    return in_time
+
+
 def examine(case: Case, place: Path, seconds: float) -> dict | None:
+    """The doctor's document; None if it crashed, or did not end in time."""
     out = place / "doctor.json"
     options = [*case.about.get("options", "").split(), "--seconds", str(seconds), "--json", str(out)]
     command = [sys.executable, "-m", "stoker.doctor", *options, *words_of(case, ["train.py"])]
-    with open(place / "log", "w") as log:
-        subprocess.run(around(case, command), cwd=place, stdout=log, stderr=log, timeout=40 * seconds, check=False)
-    return json.loads(out.read_text()) if out.exists() else None
+    ended = started(around(case, command), place, PATIENCE * seconds)
+    return json.loads(out.read_text()) if ended and out.exists() else None
 
 
 def name_of(document: dict | None, case: Case) -> str:
     """What was found: the verdict, or the alarms where one is expected or there is no verdict."""
     if document is None:
-        return "no document"
+        return "no document: see its log"
     alarms = [alarm["id"] for alarm in document.get("alarms") or []]
     verdict = (document.get("verdict") or {}).get("id")
     base = next((run for run in document["runs"] if run["name"] == "as-is"), {})
@@ -170,14 +207,13 @@ def name_of(document: dict | None, case: Case) -> str:
 
 
 def rate(case: Case, place: Path, seconds: float, fixed: bool) -> float | None:
+    """Samples per second as the script prints them: of one rank, because the others may end without a word."""
     script = ["train.py", "--seconds", str(seconds), *(["--fixed"] if fixed else [])]
     words = words_of(case, script)
     command = words[1:] if words[0] == "--" else [sys.executable, *words]
-    done = subprocess.run(
-        around(case, command), cwd=place, capture_output=True, text=True, timeout=60 + 20 * seconds, check=False
-    )
-    said = [float(x) for x in re.findall(r"^samples/s ([\d.]+)$", done.stdout, re.M)]
-    return sum(said) if said else None
+    started(around(case, command), place, PATIENCE * (seconds + 10))
+    said = [float(x) for x in re.findall(r"^samples/s ([\d.]+)$", (place / "log").read_text(errors="replace"), re.M)]
+    return sum(said) / len(said) if said else None
 
 
 def real_gain(case: Case, place: Path, document: dict, seconds: float, rounds: int) -> float | None:
@@ -202,12 +238,11 @@ def real_gain(case: Case, place: Path, document: dict, seconds: float, rounds: i
 def run(case: Case, root: Path, given: argparse.Namespace) -> None:
     case.skipped = cannot(case)
     document = None
-    documents = root / "documents"
-    documents.mkdir(exist_ok=True)
     for i in range(0 if case.skipped else max(1, given.rounds)):
         place = folder_of(case, root)
-        known = documents / f"{case.name}-{i}.json"
+        known = root / "documents" / f"{case.name}-{i}.json"
         if given.rounds:
+            known.unlink(missing_ok=True)
             document = examine(case, place, given.seconds)
         else:
             document = json.loads(known.read_text()) if known.exists() else None
@@ -218,10 +253,8 @@ def run(case: Case, root: Path, given: argparse.Namespace) -> None:
             case.seconds.append(document["seconds"] - imports * len(document["runs"]))
             if gain := (document.get("verdict") or {}).get("gain"):
                 case.predicted.append(gain)
-        print(line(case), file=sys.stderr, flush=True)
     if document and case.predicted and case.expected and given.gain_seconds:
         case.real = real_gain(case, place, document, given.gain_seconds, given.gain_rounds)
-        print(line(case), file=sys.stderr, flush=True)
 
 
 # ---------------------------------------------------------------- the table
@@ -235,24 +268,24 @@ def error(case: Case) -> float | None:
     return abs(median(case.predicted) / case.real - 1) if case.predicted and case.real else None
 
 
+HEAD = f"{'script':20} {'expected':18} {'found':28} {'time':>5} {'gain':>7} {'real':>7} {'error':>6}"
+
+
 def line(case: Case) -> str:
     found = case.skipped and f"skipped: {case.skipped}" or ", ".join(dict.fromkeys(case.found))
     gain = f"{median(case.predicted):.2f}x" if case.predicted and case.expected else "-"
     real = f"{case.real:.2f}x" if case.real else "-"
     off = f"{100 * error(case):.0f} %" if error(case) is not None else "-"
     took = f"{max(case.seconds):.0f} s" if case.seconds else "-"
-    mark = "" if case.skipped else "ok" if is_right(case) else "WRONG"
+    mark = "" if case.skipped else f"{'ok' if is_right(case) else 'WRONG':5} after {case.wall:.0f} s"
     return f"{case.name:20} {case.expected or 'healthy':18} {found:28} {took:>5} {gain:>7} {real:>7} {off:>6}  {mark}"
 
 
-def table(all_of_them: list[Case]) -> str:
-    head = f"{'script':20} {'expected':18} {'found':28} {'time':>5} {'gain':>7} {'real':>7} {'error':>6}"
-    lines = [head, *map(line, all_of_them)]
-    lines += [f"{'-':20} {name:18} not provoked: {why}" for name, why in NOT_PROVOKED.items()]
+def summary(all_of_them: list[Case]) -> str:
     ran = [case for case in all_of_them if not case.skipped]
     slow, healthy = [c for c in ran if c.expected], [c for c in ran if not c.expected]
     right = f"{sum(map(is_right, slow))} of {len(slow)} verdicts right each time"
-    lines += ["", f"{right}, {sum(map(is_right, healthy))} of {len(healthy)} healthy scripts without an alarm"]
+    lines = ["", f"{right}, {sum(map(is_right, healthy))} of {len(healthy)} healthy scripts without an alarm"]
     errors = [e for case in ran if (e := error(case)) is not None]
     if errors:
         lines.append(f"predicted and real gain differ by {100 * median(errors):.0f} % (median of {len(errors)})")
@@ -262,32 +295,48 @@ def table(all_of_them: list[Case]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
-    parser.add_argument("--only", action="append", help="this script; may be repeated")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these scripts; slow or healthy: all such"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="0: take the documents of an earlier run")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--gain-seconds", type=float, default=8, help="0: do not measure the real gain")
     parser.add_argument("--gain-rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="cases at once, with two CPUs each")
     given = parser.parse_args()
+    every = cases()
+    if unknown := set(given.only) - {name for case in every for name in names(case)}:
+        parser.error(f"there is no script {', '.join(sorted(unknown))}")
+    chosen = [case for case in every if not given.only or names(case) & set(given.only)]
     root = given.build.resolve() / "doctor"
     make_data(root / "data")
+    (root / "documents").mkdir(exist_ok=True)
     os.environ["STOKER_DOCTOR_DATA"] = str(root / "data")
-    chosen = [case for case in cases() if not given.only or case.name in given.only]
+    print(HEAD, flush=True)
     pairs: SimpleQueue[str] = SimpleQueue()
     for i in range(given.jobs):
         pairs.put(f"{2 * i},{2 * i + 1}" if given.jobs > 1 else "")
 
     def one(case: Case) -> None:
         case.cpus = pairs.get()
+        begun = time.perf_counter()
         try:
             run(case, root, given)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:  # the others go on
+            case.found.append(f"{type(error).__name__}: {error}")
         finally:
             pairs.put(case.cpus)
+        case.wall = time.perf_counter() - begun
+        print(line(case), flush=True)
+        done = [asdict(c) | {"path": c.path.name} for c in chosen if c.found or c.skipped]
+        (root / "result.json").write_text(json.dumps(done, indent=1))
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(one, chosen))
-    print(table(chosen))
-    (root / "result.json").write_text(json.dumps([{**asdict(c), "path": c.path.name} for c in chosen], indent=1))
+    if not given.only:
+        for name, why in NOT_PROVOKED.items():
+            print(f"{'-':20} {name:18} not provoked: {why}")
+    print(summary(chosen))
     return int(not all(case.skipped or is_right(case) for case in chosen))
 
 

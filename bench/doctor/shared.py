@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from meter import FIXED, meter  # noqa: F401
 from torch import nn
+from torch.utils.data import Dataset
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -35,6 +36,19 @@ PHOTOS, LARGE, SHRUNK, TURNED, ROWS = (str(DATA / name) for name in ("photos", "
 RAW = str(DATA / "raw.bin")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Kept(Dataset):
+    """The samples of a dataset, which are made once and kept in memory."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.samples = [dataset[i] for i in range(len(dataset))]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, i: int):
+        return self.samples[i]
 
 
 def network(width: int = 8, depth: int = 2, classes: int = 256) -> nn.Module:

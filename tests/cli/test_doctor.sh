@@ -38,6 +38,10 @@ json out "the sample" 'd["samples"] == 24 and 0 < d["sampled"] <= 24 and d["bad"
 [ "$got" = 1 ] || fail "a need that is not met ends with 1, not $got"
 empty "doctor --json"
 
+either "a pack that is not needed" "$stoker" doctor photos --ops 'Resize((120, 120))' --seconds 4
+grep -qE '^  stoker pack .*skipped' out && fail "a skipped pack is shown by its command: $(grep skipped out)"
+empty "a pack that is not needed"
+
 # Containers, arrays, text.
 "$stoker" pack photos t >/dev/null 2>&1
 "$stoker" pack photos r --to tfrecord >/dev/null 2>&1

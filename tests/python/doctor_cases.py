@@ -302,6 +302,15 @@ HEALTHY: dict[str, dict] = {
     "a noisy script": measurement(
         busy(steps=12, step_ms={"median": 32, "p10": 18, "p90": 70}), OK_MODEL, FAST_LOADER, run("amp-bf16", 1150)
     ),
+    "memory of steps that are compiled for every shape": measurement(
+        busy(memory=ALARMS["memory-growth"]["runs"][0]["memory"], shapes=60), OK_MODEL, FAST_LOADER, framework="jax"
+    ),
+    "memory that goes up and down": measurement(
+        busy(memory={"rss": [[i, 1e9 + i * 50e6 + i % 3 * 100e6] for i in range(40)]}), OK_MODEL, FAST_LOADER
+    ),
+    "memory that grows less and less": measurement(
+        busy(memory={"rss": [[i, 2e9 - 1e9 * 0.85**i] for i in range(40)]}), OK_MODEL, FAST_LOADER
+    ),
     "memory that grows at the start only": measurement(
         busy(memory={"rss": [[i, 1e9 + min(i, 8) * 50e6] for i in range(40)]}), OK_MODEL, FAST_LOADER
     ),

@@ -141,6 +141,13 @@ def added(name):
     }[name]
 
 
+def test_without_workers_their_options_are_reset(tmp_path):
+    """torch refuses them."""
+    (tmp_path / "train.py").write_text("DataLoader(data, num_workers=2, persistent_workers=True, prefetch_factor=4)\n")
+    diff = edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=0", tmp_path)
+    assert "+DataLoader(data, num_workers=0, persistent_workers=False, prefetch_factor=None)" in diff
+
+
 def test_what_cannot_be_a_patch_is_none(tmp_path):
     (tmp_path / "train.py").write_text("for x in make_loader(): pass\n")
     m = cases.measurement(cases.slow(), loader={"at": "train.py:1"})

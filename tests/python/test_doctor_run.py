@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs of the doctor on real scripts. No time is asserted."""
 
+import importlib
 import importlib.util
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import doctor_cases as cases
 import doctor_scripts as scripts
 import pytest
 import stoker
@@ -126,6 +128,27 @@ def test_a_script_that_cannot_be_measured(script, source, words):
     assert run["status"] == "failed" and words in run["reason"]
 
 
+def test_when_no_other_what_if_is_run(script):
+    one = script("")
+    runs = [cases.slow(), *cases.CEILINGS]
+    for more, settled in (
+        ([], False),
+        ([cases.run("stoker", 1500)], False),  # 2.5x, and the model alone reaches 3.2x
+        ([cases.run("stoker", 1600)], True),
+        ([cases.run("model", 9000, kind="ceiling"), cases.run("stoker", 2500)], True),  # 4.2x
+    ):
+        names = {run["name"] for run in more}
+        one.document = cases.measurement(*(run for run in runs if run["name"] not in names), *more)
+        assert one._is_settled() == settled
+
+
+def test_pauses_between_epochs_count_as_often_as_epochs(monkeypatch):
+    monkeypatch.syspath_prepend(runner.INSIDE)
+    whole = importlib.import_module("stoker_doctor.record").whole_epochs
+    for steps, starts, kept in ((50, [0, 20, 40], 40), (35, [0, 20], 35), (9, [0], 9), (0, [], 0)):
+        assert len(whole([{}] * steps, starts)) == kept
+
+
 def test_arguments():
     for words, said in (
         ((), "usage: stoker doctor"),
@@ -224,6 +247,21 @@ def test_in_a_running_program(capsys):
             pass
     assert other.document["loader"]["kind"] == "iterable"
     assert list(stoker.watch([1, 2])) == [1, 2]  # outside a block it does nothing
+
+
+def test_what_is_kept_does_not_fragment_the_memory():
+    """No small block per step stays in between what the script frees."""
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(1, requires_grad=True)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(64), torch.arange(64)), 4)
+    with stoker.doctor(quiet=True):
+        for x, _ in loader:
+            (x * weight).sum().backward()
+        probe = importlib.import_module("stoker_doctor.probe")
+        labels, losses = probe.loops[0].labels, probe.losses
+        assert [x for row in labels for x in row.tolist()] == list(range(64))
+        assert len({row.untyped_storage().data_ptr() for row in labels}) == 1
+        assert [loss for _, loss in losses] == [4.0] * 16
 
 
 ENDLESS = """

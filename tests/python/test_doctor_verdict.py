@@ -70,6 +70,32 @@ def test_alarms_need_no_what_if(name):
     assert [(alarm["id"], bool(alarm["change"])) for alarm in verdict.judge(m)["alarms"]] == [(name, True)]
 
 
+def test_memory_that_grows_at_an_uneven_pace():
+    """Another program takes the CPUs for a while."""
+    rss = [[i, 1e9 + 50e6 * min(i, 20) + 20e6 * max(0, i - 20)] for i in range(40)]
+    m = cases.measurement(cases.busy(memory={"rss": rss}))
+    assert [alarm["id"] for alarm in verdict.judge(m)["alarms"]] == ["memory-growth"]
+
+
+def test_storage_is_not_blamed_for_reads_that_take_little():
+    """Workers that wait for a CPU look like workers that wait for storage."""
+    blur = [{"name": "blur", "at": "train.py:12", "us": 90_000}]
+    m = cases.measurement(
+        cases.slow(io=cases.DISK), *cases.CEILINGS, stages=cases.stages(cold_read_us=400, transforms=blur)
+    )
+    assert [rule.id for rule, _ in verdict.suspicions(m, m["runs"][0])] == ["transform"]
+    assert verdict.wanted(m)[0] == "without=blur"
+
+
+def test_the_model_is_the_limit_although_it_was_faster_alone():
+    """Nothing waits for data and no worker takes CPU time, so that the difference is noise."""
+    m = cases.measurement(
+        cases.busy(), cases.run("model", 1400, kind="ceiling"), cases.FAST_LOADER, cases.run("amp-bf16", 3000)
+    )
+    m["loader"] = {**m["loader"], "workers": 0}
+    assert verdict.judge(m)["verdict"]["id"] == "model"
+
+
 def test_judging_twice_changes_nothing():
     once = verdict.judge(cases.CASES["decode"])
     assert verdict.judge(once) == once

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: ranks
-"""Two ranks with a sampler."""
+"""Two ranks with a sampler, and batches that are large enough to hide the exchange of gradients."""
 
 import torch
 from shared import dense, train
@@ -11,8 +11,8 @@ from torch.utils.data.distributed import DistributedSampler
 
 if __name__ == "__main__":
     distributed.init_process_group("gloo")
-    data = TensorDataset(torch.rand(4096, 1024), torch.arange(4096) % 8)
+    data = TensorDataset(torch.rand(16384, 1024), torch.arange(16384) % 8)
     sampler = DistributedSampler(data)
-    loader = DataLoader(data, 256, sampler=sampler)
+    loader = DataLoader(data, 1024, sampler=sampler)
     model = DistributedDataParallel(dense(1024, 1024, 2))
     train(loader, model, each_epoch=lambda epoch: sampler.set_epoch(epoch + 1))

@@ -3,10 +3,11 @@
 """Evaluation after every 20 steps."""
 
 import torch
-from shared import FIXED, dense, train
+from shared import FIXED, dense, meter, train
 from torch.utils.data import DataLoader, TensorDataset
 
 if __name__ == "__main__":
+    meter.period = 20
     data = TensorDataset(torch.rand(1280, 1024), torch.arange(1280) % 8)
     check = DataLoader(TensorDataset(torch.rand(2560, 1024), torch.arange(2560) % 8), 64)
     model = dense(1024, 1024, 4)

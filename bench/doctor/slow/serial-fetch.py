@@ -5,7 +5,7 @@
 import sqlite3
 
 import torch
-from shared import FIXED, dense, train
+from shared import FIXED, Kept, dense, train
 from torch.utils.data import DataLoader, Dataset
 
 db = sqlite3.connect(":memory:", check_same_thread=False)
@@ -22,14 +22,5 @@ class Table(Dataset):
         return torch.frombuffer(bytearray(data), dtype=torch.uint8).float(), i % 8
 
 
-class Kept(Table):
-    def __init__(self):
-        rows = [bytearray(data) for (data,) in db.execute("select data from rows order by id")]
-        self.rows = [(torch.frombuffer(row, dtype=torch.uint8).float(), i % 8) for i, row in enumerate(rows)]
-
-    def __getitem__(self, i):
-        return self.rows[i]
-
-
 if __name__ == "__main__":
-    train(DataLoader(Kept() if FIXED else Table(), 64, shuffle=True), dense(1024))
+    train(DataLoader(Kept(Table()) if FIXED else Table(), 64, shuffle=True), dense(1024))

@@ -5,10 +5,10 @@
 import os
 
 import torch
-from shared import FIXED, RAW, dense, train
+from shared import FIXED, RAW, Kept, dense, train
 from torch.utils.data import DataLoader, Dataset
 
-EACH = 1 << (16 if FIXED else 23)
+EACH = 1 << 23
 
 
 class Pieces(Dataset):
@@ -17,13 +17,14 @@ class Pieces(Dataset):
         os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_RANDOM)
 
     def __len__(self):
-        return os.fstat(self.file).st_size // (1 << 23)
+        return os.fstat(self.file).st_size // EACH
 
     def __getitem__(self, i):
-        data = os.pread(self.file, EACH, i << 23)
-        os.posix_fadvise(self.file, i << 23, EACH, os.POSIX_FADV_DONTNEED)
+        data = os.pread(self.file, EACH, EACH * i)
+        os.posix_fadvise(self.file, EACH * i, EACH, os.POSIX_FADV_DONTNEED)
         return torch.frombuffer(bytearray(data[:1024]), dtype=torch.uint8).float(), i % 8
 
 
 if __name__ == "__main__":
-    train(DataLoader(Pieces(), 8, shuffle=True, num_workers=1, persistent_workers=True), dense(1024))
+    data = Kept(Pieces()) if FIXED else Pieces()
+    train(DataLoader(data, 8, shuffle=True, num_workers=1, persistent_workers=True), dense(1024))

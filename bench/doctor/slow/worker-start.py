@@ -3,7 +3,7 @@
 """Short epochs, and workers that start again for each of them."""
 
 import torch
-from shared import dense, train
+from shared import dense, meter, train
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -16,4 +16,5 @@ class Rows(Dataset):
 
 
 if __name__ == "__main__":
+    meter.period = 20
     train(DataLoader(Rows(), 32, shuffle=True, num_workers=2, multiprocessing_context="spawn"), dense(1024, 512, 3))

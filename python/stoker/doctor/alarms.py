@@ -7,6 +7,7 @@ An alarm needs no what-if. It states a fact that was observed while the script r
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -76,26 +77,32 @@ def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | 
 
 
 def growth_of(run: Run | None) -> float:
-    """Bytes per step that the memory grows by, after the start and in both halves, and beyond its noise; else 0."""
+    """Bytes per step that the memory grows by after the start; 0 if it also falls, or grows less and less."""
     points = [p[1] for p in (section(run, "memory").get("rss") or []) if isinstance(p, list | tuple) and len(p) == 2]
     if not run or len(points) < 8:
         return 0.0
     quarter = len(points) // 4
-    quarters = [points[i * quarter : (i + 1) * quarter] for i in range(1, 4)]
-    middles = [median(q) for q in quarters]
-    steps = number(run, "steps") / 4
-    each = min(middles[1] - middles[0], middles[2] - middles[1])
-    if each < 0.8 * max(max(q) - min(q) for q in quarters):  # memory that goes up and down
+    later = points[quarter:]
+    middles = [median(points[i * quarter : (i + 1) * quarter]) for i in range(1, 4)]
+    rises = middles[1] - middles[0], middles[2] - middles[1]
+    fallen = sum(max(0, a - b) for a, b in pairwise(later))
+    if min(rises) < 0.3 * max(rises) or fallen > 0.2 * (later[-1] - later[0]):
         return 0.0
-    if 2 * each < SMALL_GROWTH:  # pools that fill in the first seconds
+    if sum(rises) < SMALL_GROWTH:  # pools that fill in the first seconds
         return 0.0
-    return max(0.0, each / steps) if steps else 0.0
+    steps = number(run, "steps") / 2
+    return sum(rises) / steps if steps else 0.0
+
+
+def compiles_often(m: Measurement, run: Run) -> bool:
+    """Whether most batches have a shape of their own, for which the framework compiles and keeps a step."""
+    return m.get("framework") in ("jax", "tensorflow") and number(run, "shapes") > 0.5 * number(run, "steps")
 
 
 def memory_growth(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
     run = run_of(m, AS_IS)
     growth, whole = growth_of(run), number(section(m, "machine"), "memory")
-    if run is None or growth < 32e3 or not whole:
+    if run is None or growth < 32e3 or not whole or compiles_often(m, run):
         return None
     left = (whole - section(run, "memory")["rss"][-1][1]) / growth
     hours = left * step_ms(run) / 3600e3

@@ -178,9 +178,7 @@ def cold(f: Facts) -> Suspicion | None:
     """Data that fit into memory are read from storage once."""
     warm = run_of(f.m, LOADER)
     fits = 0 < f.data_bytes < 0.7 * f.memory
-    if sum(f.parts.values()) and f.part_share(f.parts["read"]) < 0.2:  # reading takes little, cold or not
-        return None
-    if not f.waits or not f.reads_disk or not fits or not warm or reads_disk(warm, f.loader):
+    if not f.waits or not f.reads_disk or not fits or not warm or reads_disk(warm, f.loader) or f.reads_little:
         return None
     later = min(number(warm, "samples_per_s"), f.rate_of(MODEL) or 1e30)
     gain = later / f.rate if f.rate else 0.0
@@ -207,7 +205,7 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
     reads, count = number(io, "read_calls"), number(io, "read_bytes")
     blocked, kind = f.blocked, section(f.machine, "storage").get("kind")
     slow = f.is_largest("read") or blocked > 0.4 * f.duration * max(1, f.workers)
-    if not f.waits or not f.reads_disk or not slow or not reads:
+    if not f.waits or not f.reads_disk or not slow or not reads or f.reads_little:
         return None
     mean, each = count / reads, number(io, "read_s") or blocked
     latency = 1e3 * each / reads
@@ -492,7 +490,7 @@ def communication(f: Facts) -> Suspicion | None:
 def model(f: Facts) -> Suspicion | None:
     """The largest part of a step is the model, and the loader keeps up with it."""
     ceiling = f.rate_of(MODEL)
-    if f.wait > 0.1 or (ceiling and f.rate < 0.8 * ceiling):
+    if f.wait > 0.1 or f.crowded:
         return None
     where = "GPU" if f.has_gpu else "CPU"
     evidence = [f"waiting for data takes {percent(f.wait)} of the time"]

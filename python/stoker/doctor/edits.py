@@ -82,6 +82,26 @@ def keyword(**values: str) -> Edit:
     return edit
 
 
+OF_WORKERS = {
+    "persistent_workers": "False",
+    "prefetch_factor": "None",
+    "multiprocessing_context": "None",
+    "timeout": "0",
+}
+
+
+def workers(count: str) -> Edit:
+    """Sets num_workers; without workers, also resets what torch refuses then."""
+
+    def edit(source: str, line: int) -> str | None:
+        call = _loader_call(source, line)
+        given = {one.arg for one in call.keywords} if call and count == "0" else set()
+        reset = {name: value for name, value in OF_WORKERS.items() if name in given}
+        return keyword(num_workers=count, **reset)(source, line)
+
+    return edit
+
+
 def stoker_import(source: str, line: int) -> str | None:
     """Takes DataLoader from stoker instead of torch."""
     for node in ast.walk(ast.parse(source)):
@@ -201,7 +221,7 @@ def diff(m: Measurement, name: str, folder: str | os.PathLike[str] = ".") -> str
     """
     path, _, line = str(section(m, "loader").get("at") or "").rpartition(":")
     word, _, value = name.partition("=")
-    edit = keyword(num_workers=value) if word == "workers" else EDITS.get(name)
+    edit = workers(value) if word == "workers" else EDITS.get(name)
     if not edit or not path or not line.isdigit():
         return None
     root = Path(folder).resolve()

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from . import edits, machine, runner
-from .facts import AS_IS, COLD, LOADER, MODEL, Measurement, number, reads_disk, section
+from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, section
 from .remedies import label, remedy
 from .verdict import judge, wanted
 
 SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
 FEW_STEPS = 3  # fewer say nothing
 MOST_WHAT_IFS = 4
+LARGE_GAIN = 4.0  # after which no other cause is looked for
 
 Tell = Callable[[str, float, Any], None]  # the name of a run, its seconds so far, and its result at the end
 
@@ -42,6 +43,7 @@ class Examination:
         self.options = options
         self.begun = time.perf_counter()
         self.imports = 0.0  # seconds that the script takes until its first batch
+        self.slowness = 1.0  # how many times as long as planned a run takes, because its steps are long
         self.target: int | None = None
         self.fast: list[int] = []  # samples that are not slow
         self.stderr = ""  # of the script as it is
@@ -160,6 +162,8 @@ class Examination:
         self.document["checks"] = record.get("checks") or {}
         extra = section(record, "extra")
         self.imports = max(1.0, number(run, "imports_s"))
+        planned = SHARES[AS_IS] * self.options.seconds
+        self.slowness = max(1.0, (self.last.seconds - self.imports) / planned)
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
         self.document["not_disabled"] = extra.get("not_caught") or []
         if extra.get("stuck"):
@@ -188,7 +192,8 @@ class Examination:
         for name in ("image", "bytes"):
             if extra.get(name):
                 self.document["loader"][name] = extra[name]
-        cold = reads_disk(self.document["runs"][0], self.document["loader"]) or self.options.tries == ["all"]
+        facts = Facts(self.document, self.document["runs"][0])
+        cold = (facts.reads_disk and not facts.reads_little) or self.options.tries == ["all"]
         if cold and self.document["loader"].get("bytes"):  # its files are known
             self.run(COLD, "ceiling", "loader", cold=True)
         if self.document["slowest"]:
@@ -217,16 +222,15 @@ class Examination:
 
     def _is_late(self) -> bool:
         passed = time.perf_counter() - self.begun - self.imports * len(self.document["runs"])
-        return passed + SHARES["what-if"] * self.options.seconds > self.options.seconds
+        return passed + self.slowness * SHARES["what-if"] * self.options.seconds > self.options.seconds
 
     def _is_settled(self) -> bool:
-        """A cause is proved, and what is left of the gain is small."""
+        """A cause is proved, and its gain is large, or what is left of the gain is small."""
         found = judge(self.document)["verdict"]
         if not found:
             return False
         rate = {run["name"]: number(run, "samples_per_s") for run in self.document["runs"]}
-        most = rate.get(MODEL, 0.0)
-        return bool(rate.get(found["run"], 0.0) >= 0.8 * most)
+        return bool((found["gain"] or 0.0) >= LARGE_GAIN or rate.get(found["run"], 0.0) >= 0.8 * rate.get(MODEL, 0.0))
 
     def all(self) -> Measurement:
         """Everything. Interrupted, the document has what is known so far."""

@@ -166,6 +166,11 @@ class Facts:
         return reads_disk(self.run, section(self.m, "loader"))
 
     @property
+    def reads_little(self) -> bool:
+        """Whether reading was timed, and takes little of the loader's work, even from storage."""
+        return 0 < self.parts["read"] < 0.2 * sum(self.parts.values())
+
+    @property
     def blocked(self) -> float:
         """Seconds for which the loader's processes slept while the script waited for them, all together."""
         known = number(self.run, "io", "blocked_s")  # 0 where the kernel does not count it

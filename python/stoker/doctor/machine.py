@@ -203,7 +203,8 @@ class History:
             name: _grown((m[1] for m in moments), name, lambda pid: True)
             for name in ("read_bytes", "read_calls", "faults", "blocked")
         }
-        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found, _ in moments if found]
+        alive = [(t, found) for t, found, _ in moments if found and t <= end]  # after it, the processes end
+        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found in alive]
         gpu = gpu_summary([readings for t, readings in self.gpus if begin <= t <= end])
         return {
             **({"gpu": gpu} if gpu else {}),

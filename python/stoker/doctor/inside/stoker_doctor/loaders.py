@@ -135,13 +135,17 @@ def _torch_optimizer(module: Any) -> None:
 
 
 def _torch_backward(module: Any) -> None:
-    """Keeps the loss; it is read when the run ends, so that the device is not waited for."""
+    """Keeps the loss. On a device, it is read when the run ends, so that the device is not waited for.
+
+    In memory it is read at once: a small tensor per step that stays would fragment the memory of the script.
+    """
     original = module.backward
 
     @functools.wraps(original)
     def backward(tensors: Any, *args: Any, **keywords: Any) -> None:
         if probe.is_watching() and len(probe.losses) < 2000 and getattr(tensors, "numel", lambda: 0)() == 1:
-            probe.losses.append((probe.updates, tensors.detach()))
+            loss = tensors.detach()
+            probe.losses.append((probe.updates, loss.item() if loss.device.type == "cpu" else loss))
         original(tensors, *args, **keywords)
 
     module.backward = backward

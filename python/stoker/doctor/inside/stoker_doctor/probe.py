@@ -25,6 +25,7 @@ clock = time.perf_counter
 MAIN = threading.main_thread().ident
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENOUGH = 12  # steps
+CHECKED = 400  # batches whose shapes and labels are kept
 SMALL_STEPS = 2  # the first steps compile, allocate and start workers
 
 plan: dict[str, Any] = {}
@@ -62,7 +63,8 @@ class Loop:
         self.batch: Any = None  # the batch that is repeated, when the model runs alone
         self.opened = 0.0
         self.shapes: set[Any] = set()
-        self.labels: list[Any] = []  # of the first batches, as they came
+        self.labels: list[Any] = []  # of the first batches, for checks.py
+        self.block: Any = None  # that contains them
         self.sampler_epochs: list[int | None] = []
         self.remade = False
         self.in_graph = False  # batches are taken inside a compiled step, so that waiting cannot be timed
@@ -107,8 +109,8 @@ class Loop:
         return batch
 
     def _has_enough(self, t: float) -> bool:
-        """Long steps get some more time."""
-        longest = started + 1.5 * float(plan.get("seconds") or 0)
+        """Long steps get some more time, which begins with the first batch."""
+        longest = (self.end or [t])[0] + 1.5 * float(plan.get("seconds") or 0)
         return len(self.begin) >= ENOUGH or bool(plan.get("steps")) or t > longest
 
     def note(self, t0: float, t1: float, batch: Any) -> None:
@@ -119,13 +121,30 @@ class Loop:
         self.end.append(t1)
         self.sizes.append(size_of(batch))
         self.updates.append(updates)
-        if len(self.begin) < 400:
+        if len(self.begin) < CHECKED:
             self.shapes.add(shape_of(batch))
-            self.labels.append(labels_of(batch))  # kept for checks.py
+            self.labels.append(self._kept(labels_of(batch)))
         if len(self.begin) == SMALL_STEPS + 1:
             _set_deadline(t1)
         if plan.get("steps") and len(self.begin) > plan["steps"] + SMALL_STEPS:
             _set_deadline(t1, now=True)
+
+    def _kept(self, labels: Any) -> Any:
+        """A copy: a batch of a worker keeps a file open.
+
+        All copies share one block. A small one per step, between what the script frees, would fragment its memory.
+        """
+        if not isinstance(labels, array_types()):
+            return labels
+        if self.block is None:
+            shape = (CHECKED, len(labels))
+            empty = getattr(labels, "new_empty", None)
+            self.block = empty(shape) if empty else sys.modules["numpy"].empty(shape, labels.dtype)
+        row = self.block[len(self.labels)][: len(labels)]
+        if len(row) < len(labels):
+            return None
+        row[:] = labels
+        return row
 
     def _repeated(self, make: Callable[[], Any], iterator: Any) -> Any:
         if self.batch is None:
@@ -182,11 +201,15 @@ def size_of(batch: Any) -> int:
 
 
 def labels_of(batch: Any) -> Any:
-    """The last value of a batch if it has one number per sample. A copy: a batch of a worker keeps a file open."""
+    """The last value of a batch if it has one number per sample."""
     last = batch[-1] if isinstance(batch, list | tuple) and len(batch) == 2 else None
-    if last is None or len(getattr(last, "shape", ())) != 1:
-        return None
-    return last.clone() if hasattr(last, "clone") else last.copy() if hasattr(last, "copy") else last
+    return last if len(getattr(last, "shape", ())) == 1 else None
+
+
+def array_types() -> Any:
+    """Classes of arrays that can be copied into a block."""
+    names = (("torch", "Tensor"), ("numpy", "ndarray"))
+    return tuple(getattr(sys.modules[module], name) for module, name in names if module in sys.modules)
 
 
 def shape_of(batch: Any) -> Any:

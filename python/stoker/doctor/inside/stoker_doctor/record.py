@@ -112,9 +112,9 @@ def overlap(begin: float, end: float, spans: list[tuple[float, float]]) -> float
 def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     steps = finished_steps(loop)
     skip = min(max(probe.SMALL_STEPS, len(steps) // 10), 20, max(0, len(steps) - 1))
-    kept = steps[skip:]
-    since = kept[0]["begin"] if kept else end
-    stalls = [s for s in [*evaluations(loop), *probe.stalls] if s[3] > since]
+    kept = whole_epochs(steps[skip:], loop.epochs)
+    since, until = (kept[0]["begin"], kept[-1]["end"]) if kept else (end, end)
+    stalls = [s for s in [*evaluations(loop), *probe.stalls] if s[3] > since and s[2] < until]
     away = [(s[2], s[3]) for s in stalls]
     for step in kept:
         step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
@@ -134,7 +134,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "step_ms": spread(times["all"]),
         "wait_share": sum(times["wait"]) / sum(times["all"]) if total else 0.0,
         "first_batch_s": loop.end[0] - loop.begin[0] if loop.end else None,
-        "epochs": epochs(loop, since, skip),
+        "epochs": epochs(loop, since, until),
         "timeline": [timeline(s, since) for s in kept[:LONGEST]],
         "loss": loss(skip, loop),
         "shapes": len(loop.shapes),
@@ -142,7 +142,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "syncs": probe.extra.pop("syncs", []),
         "hot": hot(kept),
         "in_graph": loop.in_graph,
-        "window": [since, kept[-1]["end"] if kept else end],
+        "window": [since, until],
         "overhead": overhead(kept),
         "host_share": sampler.counts["host"] / max(1, sum(sampler.counts.values())),
     }
@@ -168,6 +168,12 @@ def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
     return found
 
 
+def whole_epochs(steps: list[dict[str, Any]], starts: list[int]) -> list[dict[str, Any]]:
+    """As many steps as some epochs have, if there are at least two: pauses between epochs count as often as epochs."""
+    length = starts[1] - starts[0] if len(starts) > 1 else 0
+    return steps[: len(steps) // length * length] if length and len(steps) >= 2 * length else steps
+
+
 def split_rest(steps: list[dict[str, Any]]) -> None:
     """Divides what is neither waiting nor copying into compute and host, as the samples saw it."""
     compute, host = sampler.counts["compute"], sampler.counts["host"]
@@ -187,7 +193,7 @@ def timeline(step: dict[str, Any], since: float) -> dict[str, float]:
     return {"t": step["begin"] - since, **parts}
 
 
-def epochs(loop: probe.Loop, since: float, skip: int) -> list[dict[str, Any]]:
+def epochs(loop: probe.Loop, since: float, until: float) -> list[dict[str, Any]]:
     edges = [*loop.epochs, len(loop.begin)]
     return [
         {
@@ -196,7 +202,7 @@ def epochs(loop: probe.Loop, since: float, skip: int) -> list[dict[str, Any]]:
             "steps": b - a,
         }
         for a, b in zip(edges, edges[1:], strict=False)
-        if a < len(loop.end)
+        if a < len(loop.end) and loop.begin[a] < until
     ]
 
 
