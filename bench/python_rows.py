@@ -196,10 +196,10 @@ def measure(kind: str, dataset: Any, workers: int) -> dict[str, float]:
     batches = iter(loader)
     next(batches)
     began, samples, memory = time.perf_counter(), 0, 0
-    looks = (3, 8) if workers <= 4 else (workers, 3 * workers)  # each takes a while
+    between = 3 if workers <= 4 else workers  # a look takes a while
     for n, batch in enumerate(batches):
         samples += len(batch[0])
-        if n in looks:
+        if n % between == 0 and 0 < n <= 4 * between:
             memory = max(memory, own_bytes() + shared_bytes() - shared)
     return {"rate": samples / (time.perf_counter() - began), "memory": memory, "first": began - start}
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from . import _convert_set, _stoker
+from . import _convert_dataset, _stoker
 from ._convert_hub import function_of
 from ._converted import name_of
 from ._deferred import has_getitems, is_hub
@@ -103,7 +103,7 @@ def _python(loader: Any) -> str:
     if fill:
         rule = "in order, one at a time" if isinstance(fill, IterableFill) else fill.caller.rule
         text += line("python", f"samples from {type(loader.dataset).__name__}{place_of(loader.dataset)}: {rule}")
-        if why := _convert_set.why_not(loader.dataset):
+        if why := _convert_dataset.why_not(loader.dataset):
             text += line("", f"not read in C: {why}")
     return text + line("processes", _where(loader)) if text else text
 
@@ -206,7 +206,7 @@ def drop_in(loader: Any) -> str:
         text = line("dataset", f"{name}{size}: images are read and decoded in C, {_beside(loader)}")
         text += _parts(loader._partly.parts)
     else:
-        why = _convert_set.why_not(loader.dataset) or "the calling program's own code makes the samples"
+        why = _convert_dataset.why_not(loader.dataset) or "the calling program's own code makes the samples"
         text = line("dataset", f"{name}{size}, in Python: {why}")
     return text + line("order", order_of(loader)) + _workers(loader)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _convert, _convert_albumentations, _convert_set
+from . import _convert, _convert_albumentations, _convert_dataset
 from ._arguments import check_text
 from ._arrow import Table, check_split, form_of, is_plain
 from ._converted import PIL, Converted, Rest
@@ -234,7 +234,7 @@ def _from_arrays(arrays: Mapping[str, Any]) -> Given:
 
 def _from_tensors(source: Any, transform: Transform) -> Given | None:
     """The tensors of a TensorDataset. "y" is renamed where the engine would make int64 labels of it."""
-    found = None if transform.text or transform.functions else _convert_set.tensors(source)
+    found = None if transform.text or transform.functions else _convert_dataset.tensors(source)
     if found is None:
         return None
     names = ["x", "y"] if len(found[0]) <= 2 else [f"array{i}" for i in range(len(found[0]))]
@@ -262,18 +262,18 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     return None
 
 
-def _from_views(source: _convert_set.ConvertedSet, transform: Transform) -> Given:
+def _from_views(source: _convert_dataset.ConvertedDataset, transform: Transform) -> Given:
     """A dataset whose transform makes several views."""
     made = transform_of(source.transform)
     transform.text, transform.dtype, transform.foreign = made.text, made.dtype, True
     return Given(source.source.options(), foreign=True)
 
 
-def _from_set(source: Any, transform: Transform, whole: bool) -> Given | None:
+def _from_set(source: Any, transform: Transform, whole: bool, any_size: bool) -> Given | None:
     """A dataset that Stoker reads itself; its own transform runs before the loader's."""
-    if isinstance(source, _convert_set.ConvertedSet) and isinstance(source.beside, _convert_set.Views):
+    if isinstance(source, _convert_dataset.ConvertedDataset) and isinstance(source.beside, _convert_dataset.Views):
         return _from_views(source, transform)
-    if (found := _convert_set.dataset(source, bool(transform.text), whole)) is None:
+    if (found := _convert_dataset.dataset(source, bool(transform.text), whole, any_size)) is None:
         return None
     converted_set, converted = found
     if converted is not None:
@@ -319,8 +319,9 @@ def _check_makes_samples(source: Any) -> None:
         )
 
 
-def source_of(source: Any, whole: bool, transform: Transform) -> Given:
-    """whole: samples of datasets are passed on unchanged, for collate_fn; transform: for their first part."""
+def source_of(source: Any, whole: bool, transform: Transform, any_size: bool) -> Given:
+    """whole: samples of datasets are passed on unchanged, for collate_fn; transform: for their first part; any_size:
+    images may differ in size."""
     check_split(source)
     if (form := form_of(source)) and (form != "dataset" or (is_plain(source) and not transform.originals)):
         source = Source(source)
@@ -341,7 +342,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
         raise usage(f"the source is {what}")
     if _is_list(source) and (given := _from_sequence(source)):
         return given
-    if (given := _from_tensors(source, transform) or _from_set(source, transform, whole)) is not None:
+    if (given := _from_tensors(source, transform) or _from_set(source, transform, whole, any_size)) is not None:
         return given
     _check_makes_samples(source)
     if transform.text and not transform.originals:

@@ -30,7 +30,7 @@ from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
 from ._ops_batch import batch_op
-from ._processes import EngineSamples, Stream, Way, decide, shared_cache
+from ._processes import EngineSamples, SharedCache, Stream, Way, decide, shared_cache
 from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
 from ._seeds import batch_seed, generators_kept, seed_all
@@ -316,7 +316,8 @@ class Loader(Generic[B_co]):
         self._warned = 0
         self._bads: list[tuple[Any, str, str, str]] = []  # that worker processes reported, the first 1,000
         self._n_bad = self._bad_epoch = 0
-        self._way, self._cache_fd = Way(), 0
+        self._way = Way()
+        self._shared: SharedCache | None = None  # the cache of worker processes
         self._stream: Stream | None = None
         check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
@@ -337,7 +338,7 @@ class Loader(Generic[B_co]):
             self._wanted = wanted_of(from_features(features))
         self._ranks = self._find_ranks()
         with generators_kept():  # the first sample is made
-            self._given = source_of(source, collate_fn is not None, self._transform)
+            self._given = source_of(source, collate_fn is not None, self._transform, sizes != "same")
             self._open(self._engine_options())
 
     # ---------------------------------------------------------------- open and close
@@ -407,9 +408,9 @@ class Loader(Generic[B_co]):
                 self._way = Way(1, why=f"{handle} is an open handle, which several processes cannot share")
         options["idle"] = int(self._way.here or self._way.processes > 0)
         cached = self._arguments["cache"] not in (None, "none") and not self._arguments["cache_dir"]
-        if self._way.processes and cached and not self._cache_fd:
-            self._cache_fd = shared_cache(self._arguments["memory"])
-        options["cache_shared"] = self._cache_fd
+        if self._way.processes and cached and self._shared is None:
+            self._shared = shared_cache(self._arguments["memory"])
+        options["cache_shared"] = self._shared.fd if self._shared else 0
 
     def _shared_handle(self) -> str:
         """An open file or database that the processes of Python code would share; "" without one."""
@@ -442,11 +443,9 @@ class Loader(Generic[B_co]):
 
     def _end_stream(self) -> None:
         stream, self._stream = self._stream, None
-        fd, self._cache_fd = self._cache_fd, 0
         if stream is not None:
             stream.close()
-        if fd and not self._inherited:
-            os.close(fd)
+        self._shared = None
 
     def _callers(self) -> list[Caller]:
         """The user's functions on samples."""
@@ -684,7 +683,7 @@ class Loader(Generic[B_co]):
         form = {"output": "numpy", "collate_fn": None, "batch_fn": None} if self._late else {"output": self._output}
         here = {"progress": False, "device": None, "device_work": "auto", "pin_memory": False}  # done in this process
         arguments = {**self._arguments, **ranks, **sampler, **form, **here}
-        samples = EngineSamples(arguments, self._way.processes, cache=self._cache_fd)
+        samples = EngineSamples(arguments, self._way.processes, cache=self._shared)
         samples.engine = self._engine
         return Stream(samples, self._way.processes, bool(self._shared_handle()))
 

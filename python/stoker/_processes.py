@@ -93,12 +93,27 @@ def decide(asked: int | None, callers: Sequence[Caller], hook: Hook | None, part
     return Way(min(cores, max(1, math.ceil(seconds * samples / EACH_S))), why=f"{1e3 * seconds:.3g} ms a sample")
 
 
-def shared_cache(memory: Any) -> int:
-    """A descriptor of the memory that the caches of all workers share."""
-    fd = os.memfd_create("stoker cache")
+class SharedCache:
+    """Memory that the caches of all workers share. It lasts as long as this object: loaders and iterators have it."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        weakref.finalize(self, os.close, fd).atexit = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (reduction.DupFd(self.fd),)
+
+
+def _received(fd: Any) -> SharedCache:
+    return SharedCache(fd.detach())
+
+
+def shared_cache(memory: Any) -> SharedCache:
+    """A new one. memory: as the loader has it."""
+    made = SharedCache(os.memfd_create("stoker cache"))
     limit = memory_bytes("memory", memory) or int(_stoker.info()["memory"])
-    os.ftruncate(fd, limit // 4 * 3)
-    return fd
+    os.ftruncate(made.fd, limit // 4 * 3)
+    return made
 
 
 # ---------------------------------------------------------------- in a worker
@@ -107,26 +122,24 @@ def shared_cache(memory: Any) -> int:
 class EngineSamples(Samples):
     """The engine makes the rows of a batch, and calls the functions that are not ops of its own."""
 
-    def __init__(self, arguments: dict[str, Any], processes: int, batched: bool = True, cache: int = 0) -> None:
+    def __init__(
+        self, arguments: dict[str, Any], processes: int, batched: bool = True, cache: SharedCache | None = None
+    ) -> None:
         super().__init__(arguments["source"], len, batched, arguments["on_error"])
         memory = memory_bytes("memory", arguments["memory"])
         shares = {"memory": memory and max(memory // (processes + 1), 32 << 20), "threads": 1, "processes": 0}
-        self.arguments, self.cache = {**arguments, **shares}, os.dup(cache) if cache else 0
-        if self.cache:  # a descriptor of its own: the loader closes its cache when the dataset changes
-            weakref.finalize(self, os.close, self.cache).atexit = False
+        self.arguments, self.cache = {**arguments, **shares}, cache
         self.maker: Any = None
         self.engine: _stoker.Loader | None = None  # of the trainer
 
     def __getstate__(self) -> dict[str, Any]:
-        cache = reduction.DupFd(self.cache) if self.cache else 0
-        return {**vars(self), "cache": cache, "engine": None, "maker": None}
+        return {**vars(self), "engine": None, "maker": None}
 
     def _open(self) -> Any:
         from ._loader import Maker
 
         self.engine = None
-        fd = self.cache if isinstance(self.cache, int) else self.cache.detach()
-        self.maker = Maker(fd, self.arguments)
+        self.maker = Maker(self.cache.fd if self.cache else 0, self.arguments)
         return self.maker
 
     def make(self, task: Task) -> tuple[Any, list[Bad]]:
@@ -167,10 +180,6 @@ def merged(counters: dict[str, Any], workers: Workers) -> dict[str, Any]:
     return merged
 
 
-def _ignore(bads: list[Bad]) -> None:
-    """They are counted with their batch."""
-
-
 class Stream:
     """The batches of a Loader, made by worker processes."""
 
@@ -206,7 +215,7 @@ class Stream:
                 engine.pass_batch()
                 return None
             began = time.perf_counter()
-            task, reply = self._open.take(_ignore)
+            task, reply = self._open.take()
             self._waited += time.perf_counter() - began
             engine.pass_batch()
             self._top_up(engine, order)

@@ -2,7 +2,8 @@
 """Memory that a worker process fills and the trainer reads: arrays and tensors of a batch, without a copy.
 
 A large tensor has a segment of its own, so that a program that keeps the masks of a batch does not keep its images.
-Small ones, such as labels, share a segment with others, and the trainer copies them.
+If a batch has many of them, the last ones share segments. Small ones, such as labels, share a segment with others, and
+the trainer copies them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ._output import framework
 SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
 LARGE = 64 << 10  # bytes of an array or tensor that is not copied
+MOST_ALONE = 16  # arrays and tensors of a batch; the others share segments, since descriptors are limited
 SLOW, WORTH = 100, 4 << 20  # a free segment of this size keeps its memory, unless a batch takes 100 times as long
 COLD_S = 1e-9  # to fill a byte of a segment without memory, which the kernel must find and clear first
 
@@ -69,6 +71,7 @@ class Segments:
         self.views: dict[int, weakref.ref[Any]] = {}
         self.free: list[int] = []
         self.used: list[int] = []  # by the batch under way
+        self.needed = 1  # segments of the last batch
         self.fresh: list[int] = []  # descriptors that the trainer does not have yet
         self.offset = 0
         self.slow = False  # whether the last batch took long
@@ -76,21 +79,15 @@ class Segments:
         self.cost = 0.0  # as COLD_S, but measured
 
     def begin(self) -> None:
-        """Begins a batch. As many free segments keep their memory as the last batch used."""
-        self._take_back()
-        spare = [s for s in self.free if self.filled[s] and not self._held(s)]
-        self._empty(spare[: -max(1, len(self.used))])
-        self.used = []
+        """Begins a batch."""
+        self.needed, self.used = max(1, len(self.used)), []
         self.tidy()
 
     def tidy(self) -> None:
-        """Gives memory back that the trainer no longer uses, if batches take long."""
-        if self.slow:
-            self._take_back()
-            self._empty([s for s in self.free if self.filled[s] >= WORTH and not self._held(s)])
-
-    def _empty(self, segments: list[int]) -> None:
-        for segment in segments:
+        """Gives memory back. As many free segments keep theirs as a batch needs; if batches take long, none does."""
+        self._take_back()
+        spare = [s for s in self.free if self.filled[s] and not self._held(s)]
+        for segment in [s for s in spare if self.filled[s] >= WORTH] if self.slow else spare[: -self.needed]:
             self.maps[segment].empty()
             self.filled[segment] = 0
 
@@ -140,7 +137,8 @@ class Segments:
         return len(self.maps) - 1
 
     def place(self, n: int) -> Place:
-        if not self.used or n >= LARGE or self.offset + n > self.maps[self.used[-1]].size:
+        alone = n >= LARGE and len(self.used) < MOST_ALONE
+        if not self.used or alone or self.offset + n > self.maps[self.used[-1]].size:
             self.used.append(self._another(n))
             self.offset = 0
         segment, at = self.used[-1], self.offset
@@ -181,6 +179,12 @@ def form(value: Any) -> Any:
     return *shape, value.requires_grad, value.is_conj(), value.is_neg()
 
 
+def is_plain(tensor: Any) -> bool:
+    """Whether a tensor is only numbers in host memory."""
+    dense = tensor.layout is framework("torch").strided and not tensor.is_nested and not tensor.is_quantized
+    return dense and tensor.device.type == "cpu" and not tensor.requires_grad
+
+
 class Pickler(pickle.Pickler):
     """Arrays and tensors go into segments; their places are pickled."""
 
@@ -215,8 +219,7 @@ class Pickler(pickle.Pickler):
 
     def _tensor(self, value: Any) -> Any:
         torch = framework("torch")
-        plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_quantized
-        if not plain or value.requires_grad or value.is_conj() or value.is_neg() or value.numel() == 0:
+        if not is_plain(value) or value.is_conj() or value.is_neg() or value.numel() == 0:
             return None
         last = value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
         strides = value.stride() if last and not value.is_contiguous() else None

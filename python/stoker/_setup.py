@@ -129,7 +129,13 @@ def _row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple
     """The user's functions on rows, and the field that they make if it has another dtype or shape."""
     dtype, shape, image, samples = _first_image(options)
     if 0 in shape:
-        raise usage("your own function needs images of one size: put CenterCrop(224) or Resize((224, 224)) before it")
+        first = transform.functions[0]
+        reasons = getattr(first.function, "why", None)
+        why = f" (no op for {reasons[0]})" if reasons else ""
+        raise usage(
+            f"{first.name} runs in Python{why} and needs images of one size: put CenterCrop(224) or Resize((224, 224)) "
+            "before it, or pass a dataset that applies it"
+        )
     op = RowOp(transform.functions, dtype, shape, output == "torch")
     op.samples = samples
     try:

@@ -100,6 +100,7 @@ class Stats:
         """
         stages = {**self.stages, "idle": self.idle_s}
         work = ", ".join(f"{name} {s:.2f} s" for name, s in stages.items() if s >= 0.005)
+        work = work or ("less than 0.01 s of work" if self.samples else "no work yet")
         bad = f", {self.bad} bad" if self.bad else ""
         limit = f"; limited by {self._limit}" if self.samples else ""
         kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program holds" if self.kept_bytes else ""
@@ -121,7 +122,7 @@ class Stats:
         return (
             f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} per second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
-            + (f"threads    {self.threads}: {work or 'no work yet'}\n{memory}" if self.threads else self._where)
+            + (f"threads    {self.threads}: {work}\n{memory}" if self.threads else self._where)
             + f"{kept}{device}{cache}{mixed}"
         )
 

@@ -313,10 +313,12 @@ class WorkerBatches(Batches):
             self._open.send(task)
 
     def _next_data(self) -> Any:
+        self._top_up()  # Ctrl-C may have come before it
         while self._open.tasks:
-            task, (_, batch, bads) = self._open.take(self._loader._count)
+            task, (_, batch, bads) = self._open.take()
             self._made = self._left(task, bads)
             self._top_up()
+            self._loader._count(bads)
             if isinstance(batch, (Failure, framework("torch._utils").ExceptionWrapper)):
                 batch.reraise()
             if batch is not None or not bads:
@@ -329,9 +331,6 @@ class WorkerBatches(Batches):
         workers, self._workers = self._workers, None
         if workers is not None:
             workers.close()
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class EngineLoader(Loader):

@@ -34,17 +34,18 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable
-from multiprocessing import Pipe, reduction
+from collections.abc import Callable, Iterator
+from multiprocessing import Pipe, popen_fork
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._channel import Channel, channel, framed
 from ._deferred import has_getitems
 from ._errors import DataError, Error
 from ._output import framework
 from ._seeds import mixed, own_generators, seed_all
-from ._segments import LARGE, Memory, Pickler, Placed, Segments, Unpickler, form
+from ._segments import LARGE, Memory, Pickler, Placed, Segments, Unpickler, form, is_plain
 
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
@@ -192,14 +193,14 @@ class _Worker:
 
     def _plain(self, value: Any) -> bool:
         torch = framework("torch")
-        plain = type(value) is torch.Tensor and value.layout is torch.strided and value.device.type == "cpu"
-        return plain and not value.requires_grad and not value.is_quantized and value.numel() > 0
+        return type(value) is torch.Tensor and is_plain(value) and value.numel() > 0
 
     def keep(self, rows: int, row: int, sample: Any) -> Any:
         """Moves large tensors of a sample to their row of the batch: a list of samples would need memory of its own."""
         if row == 0:
             self.blocks = []
-        self.segments.tidy()
+        if self.blocks:
+            self.segments.tidy()
         self.leaf = 0
         return self._kept(rows, row, sample)
 
@@ -247,7 +248,8 @@ class _Worker:
         self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None), form(out)
         return out
 
-    def reply(self, number: int, value: Any, bads: list[Bad], counters: Any = None) -> None:
+    def reply(self, number: int, value: Any, bads: list[Bad]) -> Any:
+        """The message to send for a batch, or for its failure."""
         file = io.BytesIO()
         Pickler(file, self.segments, self.placed).dump(value)
         text: Any = file.getbuffer()
@@ -258,30 +260,33 @@ class _Worker:
             text = place, len(text)
         else:
             text = bytes(text)
-        fresh, self.segments.fresh = self.segments.fresh, []
-        self.pipe.send((number, text, bads, self.segments.used, len(fresh), counters))
-        for fd in fresh:
-            reduction.send_handle(self.pipe, fd, os.getppid())
-            os.close(fd)
+        return number, text, bads, self.segments.used, self.samples.counters()
 
-    def run(self) -> None:
-        with contextlib.suppress(EOFError, ConnectionError):  # the trainer is gone
-            while (task := self.pipe.recv()) is not None:
-                began = time.perf_counter()
-                self.segments.begin()
-                self.samples.board[0], self.samples.board[1], self.samples.board[2] = 0, task.number + 1, 0
-                try:
-                    self.reply(task.number, *self.samples.make(task), self.samples.counters())
-                    self.segments.end(time.perf_counter() - began)
-                except BaseException as error:
-                    self.segments.drop()
-                    self.fail(task.number, error)
-                self.samples.board[1] = 0
-                self.placed.clear()
-                self.blocks.clear()
+    def make(self, task: Task) -> Any:
+        began = time.perf_counter()
+        try:
+            message = self.reply(task.number, *self.samples.make(task))
+            self.segments.end(time.perf_counter() - began)
+            return message
+        except (SystemExit, KeyboardInterrupt):
+            raise  # of the user's code: this process ends
+        except BaseException as error:
+            self.segments.drop()
+            return self.reply(task.number, failure_of(error), [])
 
-    def fail(self, number: int, error: BaseException) -> None:
-        self.reply(number, failure_of(error), [], self.samples.counters())
+    def run(self, failed: BaseException | None) -> None:
+        """failed: why there are no batches."""
+        while True:
+            task, _ = self.pipe.recv()
+            self.segments.begin()
+            self.samples.board[0], self.samples.board[1], self.samples.board[2] = 0, task.number + 1, 0
+            message = self.make(task) if failed is None else self.reply(task.number, failure_of(failed), [])
+            self.pipe.send(message, self.segments.fresh)
+            while self.segments.fresh:
+                os.close(self.segments.fresh.pop())
+            self.samples.board[1] = 0
+            self.placed.clear()
+            self.blocks.clear()
 
 
 def _end_with_trainer(life: Any) -> None:
@@ -307,7 +312,7 @@ def _set_up_torch(here: _Worker, worker: int, workers: int, seed: int) -> None:
 
 
 def _work(
-    pipe: Any,
+    pipe: Channel,
     life: Any,
     worker: int,
     workers: int,
@@ -323,7 +328,7 @@ def _work(
     os.ftruncate(fd, BOARD + MOST_SEGMENTS)
     board = memoryview(mmap.mmap(fd, BOARD + MOST_SEGMENTS))
     try:
-        reduction.send_handle(pipe, fd, os.getppid())
+        pipe.send(None, [fd])
     except ConnectionError:  # the loader was closed before its worker was up
         return
     os.close(fd)
@@ -340,23 +345,20 @@ def _work(
         failed = error
     if init:
         samples.generators = None  # it may have changed the dataset
-    if failed is None:
-        here.run()
-    else:
-        with contextlib.suppress(EOFError, ConnectionError):
-            while (task := pipe.recv()) is not None:
-                here.fail(task.number, failed)
+    with contextlib.suppress(EOFError, ConnectionError):  # the trainer is gone
+        here.run(failed)
 
 
 # ---------------------------------------------------------------- the trainer's side
 
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()  # of pipes, that no child may keep open
-
-
 _started: weakref.WeakSet[Any] = weakref.WeakSet()  # processes
+_starting = threading.RLock()  # one starts at a time: it must not inherit the ends that another one will have
 
 
 def _close_ends() -> None:
+    global _starting
+    _starting = threading.RLock()  # a thread that the child does not have may hold it
     for end in list(_ends):
         end.close()
     _ends.clear()
@@ -377,23 +379,25 @@ class _Process:
     """One worker as the trainer sees it."""
 
     def __init__(self, start: Callable[[Any, Any], Any]) -> None:
-        self.pipe, theirs = Pipe()
-        self.life, their_life = Pipe()
-        _ends.update((self.pipe, self.life))
-        try:
-            self.process = start(theirs, their_life)
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            theirs.close()
-            their_life.close()
+        with _starting:
+            self.pipe, theirs = channel()
+            self.life, their_life = Pipe()
+            _ends.update((self.pipe, self.life))
+            try:
+                self.process = start(theirs, their_life)
+            except BaseException:
+                self.close()
+                raise
+            finally:
+                theirs.close()
+                their_life.close()
         self.tasks: collections.OrderedDict[int, Task] = collections.OrderedDict()
         self.maps: list[Memory] = []
         self.board: memoryview | None = None
         self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
-        self.cut_off = False  # a message of it was not read to its end, so that it was killed
+        self.over = False  # it sends no more messages
+        self.cut_off = False  # it was killed, since a message was not sent or read to its end
         self._look: tuple[str, ...] = ()
 
     def hangs(self) -> bool:
@@ -411,10 +415,28 @@ class _Process:
         before, self._look = self._look, (fields[0], *fields[11:13])  # the state, and the CPU time
         return before == self._look and fields[0] == "S"
 
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[None]:
+        """After Ctrl-C or without memory in the middle of a message, another process makes the batches of this one."""
+        try:
+            yield
+        except (EOFError, ConnectionError):
+            raise
+        except BaseException:
+            self.over = self.cut_off = True
+            self.process.kill()
+            raise
+
     def send(self, task: Task) -> None:
-        self.tasks[task.number] = task
-        with contextlib.suppress(ConnectionError):  # it has died: receive() finds out, and gives the task to another
-            self.pipe.send(task)
+        """If it has died, receive() finds out, and gives the task to another."""
+        message = framed(task)
+        with self.whole():
+            self.pipe.push(message)
+            self.tasks[task.number] = task
+
+    def flush(self) -> None:
+        with self.whole():
+            self.pipe.flush()
 
     def at(self) -> tuple[int, int]:
         """The task under way, and its row; (-1, 0) without one."""
@@ -424,21 +446,32 @@ class _Process:
         """The sample under way, if it stands in for a bad one."""
         return self.board[2] - 1 if self.board and self.board[2] else None
 
-    def _map(self, kind: Callable[[int, int], Any]) -> Any:
-        fd = reduction.recv_handle(self.pipe)
+    def _read(self) -> Any:
+        """The next message. Maps the memory that comes with it; the first one is the board."""
+        message, fds = self.pipe.recv()
         try:
-            return kind(fd, os.fstat(fd).st_size)
+            for fd in fds:
+                size = os.fstat(fd).st_size
+                if self.board is None:
+                    board = memoryview(mmap.mmap(fd, size))
+                    self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
+                else:
+                    self.maps.append(Memory(fd, size))
         finally:
-            os.close(fd)
+            for fd in fds:
+                os.close(fd)
+        return message
 
     def receive(self) -> Reply | None:
         """The next batch; None: it was the worker's first message."""
-        if self.board is None:
-            board = memoryview(self._map(mmap.mmap))
-            self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
+        with self.whole():
+            return self._receive()
+
+    def _receive(self) -> Reply | None:
+        message = self._read()
+        if message is None:
             return None
-        number, text, bads, used, fresh, counters = self.pipe.recv()
-        self.maps += [self._map(Memory) for _ in range(fresh)]
+        number, text, bads, used, counters = message
         views = {}
         for segment in used:
             views[segment] = self.maps[segment].view()
@@ -506,6 +539,16 @@ def failure_of(error: BaseException) -> Any:
     return Failure(_picklable(error), None, "".join(traceback.format_exception(error)))
 
 
+def _close_pipes(error: OSError) -> None:
+    """CPython leaves the pipes of a process open that cannot be forked."""
+    popen: Any = popen_fork.Popen
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is popen._launch.__code__:
+            for name in ("parent_r", "child_w", "child_r", "parent_w"):
+                if name in frame.f_locals:
+                    os.close(frame.f_locals[name])
+
+
 def _how(code: int | None) -> str:
     if code is None or code >= 0:
         return f"ended with exit code {code}"
@@ -527,8 +570,8 @@ class Workers:
         self.samples, self.init, self.context, self.seed = samples, init, context, seed
         self._lock = threading.RLock()
         self._closing = threading.Lock()  # taken once, by the first that closes
-        self._wake = os.eventfd(0)
         self._selector = selectors.DefaultSelector()
+        self._wake = os.eventfd(0)
         self._selector.register(self._wake, selectors.EVENT_READ)
         self.processes: list[_Process] = []
         self._forks = context.get_start_method() == "fork"
@@ -549,11 +592,19 @@ class Workers:
         def start(pipe: Any, life: Any) -> Any:
             arguments = (pipe, life, i, self.count, self.seed, self.samples, self.init)
             process = self.context.Process(target=_work, args=arguments, daemon=True)
-            process.start()
+            try:
+                process.start()
+            except OSError as error:
+                _close_pipes(error)
+                raise
             _started.add(process)
             return process
 
-        one = _Process(start)
+        try:
+            one = _Process(start)
+        except OSError as error:
+            advice = "ask for fewer of them, or raise the limit of processes, memory or open files"
+            raise Error(f"a worker process cannot start: {error}; {advice}", stage="read") from error
         self._selector.register(one.pipe, selectors.EVENT_READ, (i, False))
         self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True))
         return one
@@ -563,7 +614,25 @@ class Workers:
         with self._lock:
             self._check_open()
             self.sent = max(self.sent, task.number + 1)
-            min(self.processes, key=lambda p: len(p.tasks)).send(task)
+            self._give(min(range(self.count), key=lambda i: len(self.processes[i].tasks)), task)
+
+    def send_again(self, task: Task) -> None:
+        """Sends a task that no worker has, and whose batch is not here."""
+        with self._lock:
+            if not any(task.number in one.tasks for one in self.processes):
+                if not any(task.number == reply.number for reply in self._found):
+                    self.send(task)
+
+    def _give(self, i: int, task: Task) -> None:
+        self.processes[i].send(task)
+        self._watch(i)
+
+    def _watch(self, i: int) -> None:
+        """Waits for room for more of a worker's tasks, if there is not enough."""
+        pipe, known = self.processes[i].pipe, self._selector.get_map()
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if pipe.waiting else 0)
+        if pipe in known and known[pipe].events != events:
+            self._selector.modify(pipe, events, (i, False))
 
     def _check_open(self) -> None:
         if self._closing.locked():  # by another thread, or a signal handler
@@ -593,8 +662,14 @@ class Workers:
                 events = self._selector.select(LOOK_S if left is None else min(LOOK_S, left))
             finally:
                 self._check_open()
-            if events or left == 0:
-                return [key.data for key, _ in events]
+            for key, _ in (event for event in events if event[1] & selectors.EVENT_WRITE):
+                self.processes[key.data[0]].flush()
+                self._watch(key.data[0])
+            found = [key.data for key, mask in events if mask & selectors.EVENT_READ]
+            if found or left == 0:
+                return found
+            if events:
+                continue
             # A process that another thread forked meanwhile may hold the ends of a dead worker's pipes open.
             if dead := [(i, True) for i, one in enumerate(self.processes) if one.process.exitcode is not None]:
                 return dead
@@ -603,34 +678,34 @@ class Workers:
                     one.process.kill()  # another one takes its place
 
     def _ready(self, i: int) -> list[Reply]:
+        one = self.processes[i]
         try:
-            reply = self.processes[i].receive()
-            return [reply] if reply else []
+            if not one.over:
+                reply = one.receive()
+                return [reply] if reply else []
         except (EOFError, ConnectionError):
-            pass  # its death is an event of its own
-        except BaseException as error:
-            if not isinstance(error, OSError) or error.errno is not None:  # such as Ctrl-C, or no memory
-                self.processes[i].cut_off = True
-                self._selector.unregister(self.processes[i].pipe)
-                self.processes[i].process.kill()  # another one makes its batches again
-                raise
-            # It died in the middle of a message.
-        self._selector.unregister(self.processes[i].pipe)
+            one.over = True
+        self._ignore(one.pipe)  # its death is an event of its own
         return []
 
+    def _ignore(self, file: Any) -> None:
+        """From now on. It may be closed, or be ignored already."""
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(file)
+
     def _dead(self, i: int) -> list[Reply]:
-        """Replaces a worker; the batch that it was making fails, the others are made again."""
+        """Replaces a worker; the batch that it was making fails, the others are made again. After Ctrl-C in the middle,
+        another call goes on."""
         old = self.processes[i]
-        while old.pipe.fileno() in self._selector.get_map() and old.pipe.poll():
+        while not old.over and old.pipe.poll():
             if found := self._ready(i):
                 return found  # comes back for its death
-        with contextlib.suppress(KeyError):
-            self._selector.unregister(old.pipe)
-        self._selector.unregister(old.process.sentinel)
+        old.over = True
+        self._ignore(old.pipe)
+        self._ignore(old.process.sentinel)
         old.process.join()
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
         (number, n), stand_in = (-1, 0) if old.cut_off else old.at(), old.stand_in()
-        old.close()
         self._past += [old.counters] if old.counters else []
         self._stillborn += old.counters is None and number < 0 and not old.cut_off
         if self._stillborn > 3 * self.count:
@@ -644,9 +719,10 @@ class Workers:
         except BaseException:
             self.close()
             raise
+        old.close()
         for task in tasks:
             if task.number != number:
-                self.processes[i].send(task)
+                self._give(i, task)
         return [reply for task in tasks if task.number == number for reply in self._lost(task, n, how, stand_in)]
 
     def _lost(self, task: Task, n: int, how: str, stand_in: int | None) -> list[Reply]:
@@ -717,23 +793,34 @@ class InOrder:
         self.workers, self._in_order, self._timeout = workers, in_order, timeout
         self.tasks: dict[int, Task] = {}  # to deliver; those of an epoch that was left are not in it
         self._done: dict[int, Reply] = {}
+        self._settled = True  # False: Ctrl-C may have come between a task and its worker, or a batch and this object
 
     def send(self, task: Task) -> None:
-        self.workers.send(task)
+        self._settled, settled = False, self._settled
         self.tasks[task.number] = task
+        try:
+            self.workers.send(task)
+        except Exception:  # it was not sent
+            del self.tasks[task.number]
+            raise
+        self._settled = settled
 
     def forget(self) -> None:
         """The batches under way will not be delivered."""
         self.tasks, self._done = {}, {}
 
-    def _wait(self) -> list[Bad]:
+    def _wait(self) -> None:
+        if not self._settled:
+            for task in [task for task in self.tasks.values() if task.number not in self._done]:
+                self.workers.send_again(task)
+        self._settled = False
         replies = self.workers.receive(self._timeout if self._timeout > 0 else None)
         if not replies:
             at = self.workers.under_way(next(iter(self.tasks)))
             spent = f"a worker process needed more than timeout={self._timeout:g} s for {at}; raise timeout"
             raise DataError(spent, stage="read")
         self._done.update({reply.number: reply for reply in replies if reply.number in self.tasks})
-        return [bad for reply in replies for bad in reply.bads]
+        self._settled = True
 
     def _due(self) -> int | None:
         """The batch to deliver now, if it is ready."""
@@ -742,8 +829,8 @@ class InOrder:
         number = next(iter(self.tasks))
         return number if number in self._done else None
 
-    def take(self, count: Callable[[list[Bad]], None]) -> tuple[Task, Reply]:
-        """The next batch; there must be a task. count: is called with bad samples as they become known."""
+    def take(self) -> tuple[Task, Reply]:
+        """The next batch; there must be a task."""
         while (number := self._due()) is None:
-            count(self._wait())
+            self._wait()
         return self.tasks.pop(number), self._done.pop(number)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 from . import _ranks
 from ._arguments import known_keywords
-from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
+from ._convert_dataset import ConvertedDataset, drop_in, signature, tensors, why_not
 from ._converted import Converted
 from ._deferred import Partly, made_by
 from ._device import device_of
@@ -27,7 +27,7 @@ from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
 from ._joint import Joint, Shape
 from ._output import framework
-from ._processes import shared_cache
+from ._processes import SharedCache, shared_cache
 from ._stats import Counted, Stats, stats_of_python
 from ._torch_iter import (
     Batches,
@@ -254,7 +254,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._engine: EngineLoader | None = None
         self._engine_collates: Any = None  # the collate_fn that the engine was opened with
         self._signature: tuple[Any, ...] = ()  # of the dataset that `_found` is about
-        self._found: tuple[ConvertedSet | Partly, Converted | None] | None = None
+        self._found: tuple[ConvertedDataset | Partly, Converted | None] | None = None
         self._tensors = False
         self._lent: weakref.ref[Any] | None = None
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
@@ -264,7 +264,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._bads: list[tuple[Any, str, str, str]] = []
         self._n_bads = 0
         self._counted: Counted | None = None
-        self._cache_fd = 0
+        self._shared: SharedCache | None = None  # the cache of all workers
         self._warned = self._warned_of_bads = False
         self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
         self._ready = True
@@ -371,7 +371,7 @@ class DataLoader(_TorchLoader[T_co]):
         False
         """
         self._look()
-        return self._tensors or (self._found is not None and isinstance(self._found[0], ConvertedSet))
+        return self._tensors or (self._found is not None and isinstance(self._found[0], ConvertedDataset))
 
     def _look(self) -> None:
         """Finds out how the dataset can be read, again if it has changed."""
@@ -395,7 +395,8 @@ class DataLoader(_TorchLoader[T_co]):
     @property
     def _beside(self) -> Any:
         """What the dataset's own code adds to the engine's images; None: nothing."""
-        return self._found[0].beside if self._found is not None and isinstance(self._found[0], ConvertedSet) else None
+        found = None if self._found is None else self._found[0]
+        return found.beside if isinstance(found, ConvertedDataset) else None
 
     @property
     def _in_processes(self) -> bool:
@@ -418,11 +419,11 @@ class DataLoader(_TorchLoader[T_co]):
         """Whether the user's collate_fn runs."""
         return self._user_collates and not self._fast_collates
 
-    def _shared_cache(self) -> int:
-        """The descriptor of a cache in memory that all workers use; 0: they need none."""
-        if not self._cache_fd and self.cache not in (None, "none") and not self.cache_dir:
-            self._cache_fd = shared_cache(self.memory)
-        return self._cache_fd
+    def _shared_cache(self) -> SharedCache | None:
+        """A cache in memory that all workers use; None: they need none."""
+        if self._shared is None and self.cache not in (None, "none") and not self.cache_dir:
+            self._shared = shared_cache(self.memory)
+        return self._shared
 
     def _engine_arguments(self) -> dict[str, Any]:
         collate, change = self._finish()
@@ -430,7 +431,7 @@ class DataLoader(_TorchLoader[T_co]):
         ranks = _ranks.of_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
         return {
             "source": self.dataset if beside is None else found,
-            "exif": found.exif if isinstance(found, ConvertedSet) else None,
+            "exif": found.exif if isinstance(found, ConvertedDataset) else None,
             "fields": None if beside is None else beside.fields,
             "batch_size": self.batch_size or 1,
             "sampler": (),
@@ -472,13 +473,7 @@ class DataLoader(_TorchLoader[T_co]):
         engine, self._engine, self._lent = self._engine, None, None
         if engine is not None:
             engine.close()
-        fd, self._cache_fd = self._cache_fd, 0
-        if fd:
-            os.close(fd)
-
-    def __del__(self) -> None:
-        if self._ready and self._cache_fd:
-            os.close(self._cache_fd)
+        self._shared = None
 
     def close(self) -> None:
         """Ends threads and processes; batches that are kept stay valid.
@@ -546,7 +541,8 @@ class DataLoader(_TorchLoader[T_co]):
         if not bads:
             return
         self._n_bads += len(bads)
-        self._bads += [bad for bad in bads if bad is not None][: BADS - len(self._bads)]
+        known = {repr(bad[0]) for bad in self._bads}
+        self._bads += [bad for bad in bads if bad is not None and repr(bad[0]) not in known][: BADS - len(self._bads)]
         size = len(self.dataset) if hasattr(self.dataset, "__len__") else 0
         limit = bad_limit(self.max_bad, size)
         if not self._warned_of_bads:
@@ -556,13 +552,13 @@ class DataLoader(_TorchLoader[T_co]):
             warnings.warn(f"sample {sample!r} is bad and was {did}: {why}; bad_samples() lists all", RuntimeWarning, 3)
         if self._n_bads > limit:
             raise DataError(
-                f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; the last one, "
+                f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; such as sample "
                 f"{self._bads[-1][0]!r}: {self._bads[-1][3]}",
                 stage="read",
             )
 
     def bad_samples(self) -> list[DataError]:
-        """The bad samples so far, the first 1,000.
+        """The bad samples of the batches so far, each once; the first 1,000.
 
         >>> stoker.DataLoader([1, 2, 3]).bad_samples()
         []

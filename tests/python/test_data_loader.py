@@ -391,10 +391,10 @@ def test_a_cache_outlives_a_change_of_the_dataset(tmp_path):
     dataset = import_torchvision().datasets.ImageFolder(root, transforms.Compose(steps))
     loader = stoker.DataLoader(dataset, num_workers=1, cache="pixels", on_error="skip", max_bad=1.0)
     batches = iter(loader)
-    cache = batches._workers.samples.cache
+    cache = batches._workers.samples.cache.fd
     before = os.fstat(cache)
     dataset.transform = transforms.Compose([transforms.CenterCrop(2), *steps[1:]])
-    assert loader.native and loader._cache_fd == 0
+    assert loader.native and loader._shared is None
     assert os.path.samestat(os.fstat(cache), before)
     loader.close()
 

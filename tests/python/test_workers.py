@@ -2,10 +2,12 @@
 """Worker processes of DataLoader: what they deliver, and what is left when something goes wrong."""
 
 import collections
+import errno
 import faulthandler
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -20,8 +22,8 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from stoker._segments import Segments  # noqa: E402
-from stoker._workers import GRACE_S  # noqa: E402
+from stoker._segments import MOST_ALONE, Segments  # noqa: E402
+from stoker._workers import GRACE_S, Workers  # noqa: E402
 from torch.utils import data  # noqa: E402
 
 Pair = collections.namedtuple("Pair", "image name")
@@ -66,6 +68,10 @@ class BadAt(Numbers):
                 raise ValueError("no luck")
             if self.what == "exit":
                 os._exit(3)
+            if self.what == "sys.exit":
+                sys.exit(3)
+            if self.what == "Ctrl-C":
+                raise KeyboardInterrupt
             if self.what == "hang":
                 time.sleep(600)
             faulthandler.disable()  # it would print the trace
@@ -133,6 +139,16 @@ def test_whatever_a_batch_contains(context):
     ours = list(stoker.DataLoader(Odd(), 5, num_workers=2, collate_fn=keep, multiprocessing_context=context))
     theirs = list(data.DataLoader(Odd(), 5, collate_fn=keep))
     assert equal(ours, theirs)
+
+
+def test_tensors_of_other_kinds():
+    def collate(samples):
+        several = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        return several, torch.eye(2).to_sparse(), torch.ones(2, requires_grad=True), torch.ones(2).conj()
+
+    nested, sparse, grad, conj = next(iter(stoker.DataLoader(Numbers(), 2, num_workers=1, collate_fn=collate)))
+    assert nested.is_nested and [len(part) for part in nested.unbind()] == [2, 3]
+    assert sparse.is_sparse and grad.requires_grad and conj.tolist() == [1, 1]
 
 
 def test_default_collate_of_everything():
@@ -283,6 +299,47 @@ def test_a_kept_part_does_not_keep_the_batch(part, most):
     del batch
     assert shared_bytes() - before < most
     assert [int(x) for value in kept for x in value.reshape(4, -1)[:, 0]] == list(range(40))
+
+
+def test_a_batch_of_many_arrays_needs_few_descriptors():
+    def collate(samples):
+        return [np.full(1 << 14, i, np.float64) for i in range(100)]
+
+    opened = files()
+    batches = iter(stoker.DataLoader(Numbers(), 4, num_workers=1, collate_fn=collate))
+    for batch in batches:
+        assert [array[-1] for array in batch] == list(range(100))
+        assert len(batches._workers.processes[0].maps) <= 3 * (MOST_ALONE + 1)
+    assert files() < opened + 20
+
+
+MANY = """
+import ctypes, multiprocessing, resource, time, numpy as np, stoker
+made = multiprocessing.Value("i")
+class Rows:
+    def __len__(self): return 64
+    def __getitem__(self, i): return i
+def collate(rows):
+    with made.get_lock():
+        made.value += 1
+    return [np.full(1 << 14, row, np.float64) for row in rows for _ in range(12)]
+libc = ctypes.CDLL(None, use_errno=True)  # root gives up what lifts the limit: CAP_SYS_ADMIN, CAP_SYS_RESOURCE
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert libc.capget(header, sets) == 0
+sets[:3] = [value & ~(1 << 21 | 1 << 24) for value in sets[:3]]
+assert libc.capset(header, sets) == 0
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+batches = iter(stoker.DataLoader(Rows(), 1, num_workers=4, prefetch_factor=8, collate_fn=collate))
+while made.value < 8:  # by now there are 6 batches on their way, or refused
+    time.sleep(0.01)
+print([int(batch[0][0]) for batch in batches] == list(range(64)))
+"""
+
+
+def test_many_descriptors_on_their_way():
+    """The kernel refuses more of them than a user who is not root may have open."""
+    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_many_kept_batches_need_no_descriptors():
@@ -515,7 +572,13 @@ def test_an_exception_of_a_local_class():
 
 @pytest.mark.parametrize(
     ("what", "words"),
-    [("SIGSEGV", "killed by SIGSEGV"), ("SIGKILL", "killed by SIGKILL .*memory"), ("exit", "ended with exit code 3")],
+    [
+        ("SIGSEGV", "killed by SIGSEGV"),
+        ("SIGKILL", "killed by SIGKILL .*memory"),
+        ("exit", "ended with exit code 3"),
+        ("sys.exit", "ended with exit code 3"),
+        ("Ctrl-C", "ended with exit code 1"),
+    ],
 )
 def test_a_dead_worker_is_replaced(what, words):
     batches = iter(stoker.DataLoader(BadAt(what), 2, num_workers=2))
@@ -681,6 +744,36 @@ def test_a_batch_that_was_interrupted_is_made_again():
     assert [batch.number for batch in batches] == [0, 2, 4, 6, 8, 10]
 
 
+@pytest.mark.parametrize(("name", "before"), [("send", True), ("send", False), ("receive", False), ("_start", True)])
+def test_after_ctrl_c_the_epoch_goes_on(name, before, monkeypatch):
+    """Wherever it came. Only if it came while a dead worker was replaced, the loader is closed."""
+    loader = stoker.DataLoader(BadAt("exit"), 2, num_workers=1, prefetch_factor=1)
+    batches, got, real = iter(loader), [], getattr(Workers, name)
+    got.append(next(batches)[1].tolist())
+
+    def interrupted(*args):
+        monkeypatch.undo()
+        if not before:
+            real(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workers, name, interrupted)
+    events = []
+    while len(events) < 9:
+        try:
+            got.append(next(batches)[1].tolist())
+        except StopIteration:
+            break
+        except (KeyboardInterrupt, stoker.Error) as error:
+            events.append(type(error))
+    if name == "_start":
+        assert events[0] is KeyboardInterrupt and events[1] is stoker.Error and got == [[0, 1], [2, 3], [4, 5]]
+        return
+    assert events == [KeyboardInterrupt, stoker.DataError]
+    lost = [[2, 3]] if name == "send" else []  # the interrupted call had taken it
+    assert got == [y for y in [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]] if y not in lost]
+
+
 class Breaks(Numbers):
     """Sample 7 ends its process in the middle of a message."""
 
@@ -689,7 +782,7 @@ class Breaks(Numbers):
             frame = sys._getframe()
             while frame.f_code.co_name != "_work":
                 frame = frame.f_back
-            os.write(frame.f_locals["pipe"].fileno(), b"\0\0\1\0half")
+            os.write(frame.f_locals["pipe"].fileno(), b"\0\1\0\0\0\0\0\0half")
             os._exit(3)
         return super().__getitem__(i)
 
@@ -747,6 +840,114 @@ class Rotten(Numbers):
 def test_too_many_bad_samples_end_the_run():
     with pytest.raises(stoker.DataError, match="max_bad allows 1"):
         list(stoker.DataLoader(Rotten(), 2, num_workers=1, on_error="skip"))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_only_delivered_bad_samples_count(workers):
+    """An epoch that is left half-way has bad samples in batches that nobody gets."""
+    options = {"num_workers": workers, "persistent_workers": workers > 0, "prefetch_factor": 3 if workers else None}
+    loader = stoker.DataLoader(BadAt("raise"), 2, on_error="skip", max_bad=0.1, **options)
+    for left in range(3):
+        batches = iter(loader)
+        next(batches)
+        assert not loader.bad_samples(), left
+    for _ in range(2):
+        assert [y.tolist() for _, y in loader][3] == [6]
+        assert [bad.sample for bad in loader.bad_samples()] == [7]
+    loader.close()
+
+
+class Limited:
+    """fork() fails from now on."""
+
+    def __init__(self, monkeypatch):
+        def fork():
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+        monkeypatch.setattr(os, "fork", fork)
+
+
+def test_a_process_that_cannot_start(monkeypatch):
+    Limited(monkeypatch)
+    with pytest.raises(stoker.Error, match="cannot start: .*temporarily unavailable; ask for fewer") as info:
+        iter(stoker.DataLoader(Numbers(), 2, num_workers=2))
+    assert isinstance(info.value.__cause__, BlockingIOError)
+    del info
+
+
+def test_a_replacement_that_cannot_start(monkeypatch):
+    loader = stoker.DataLoader(BadAt("SIGSEGV"), 2, num_workers=2)
+    batches, others = iter(loader), children()
+    got = [next(batches)[1].tolist() for _ in range(2)]
+    Limited(monkeypatch)
+    with pytest.raises(stoker.Error, match="a worker process cannot start: .*temporarily unavailable"):
+        for _ in range(4):
+            got.append(next(batches)[1].tolist())
+    assert got == [[0, 1], [2, 3], [4, 5]][: len(got)]
+    assert soon(lambda: not children() & others)  # the loader is closed
+    with pytest.raises(stoker.Error, match="the loader is closed"):
+        next(batches)
+    monkeypatch.undo()
+    assert next(iter(loader))[1].tolist() == [0, 1]
+
+
+# ---------------------------------------------------------------- large tasks
+
+
+class Names(Numbers):
+    """Samples have long keys; `go` is a file that sample "wait" waits for."""
+
+    def __init__(self, go=None):
+        self.go = go
+
+    def __getitem__(self, key):
+        if key == "wait":
+            assert soon(lambda: os.path.exists(self.go))
+        if key == "exit":
+            os._exit(3)
+        return key
+
+
+LONG = "x" * (1 << 20)  # five times as large as the buffer of a socket
+
+
+def test_tasks_larger_than_the_pipe():
+    sampler = [[LONG + str(i), str(i)] for i in range(20)]
+    options = {"batch_sampler": sampler, "num_workers": 2, "prefetch_factor": 4, "collate_fn": keep}
+    assert list(stoker.DataLoader(Names(), **options)) == sampler
+
+
+def test_large_tasks_and_many_results():
+    """The worker waits until somebody reads its results, while there is no room for the next task."""
+    sampler = [["x" * 30_000] for _ in range(60)] + [[LONG]]
+    options = {"batch_sampler": sampler, "num_workers": 1, "prefetch_factor": 59, "collate_fn": keep}
+    assert list(stoker.DataLoader(Names(), **options)) == sampler
+
+
+def test_a_large_task_for_a_busy_worker_does_not_wait(tmp_path):
+    options = {"num_workers": 1, "prefetch_factor": 4, "collate_fn": keep}
+    loader = stoker.DataLoader(Names(tmp_path / "go"), batch_sampler=[["wait"], [LONG], [LONG], [LONG]], **options)
+    batches = iter(loader)  # has sent four tasks
+    (tmp_path / "go").touch()
+    assert [len(batch[0]) for batch in batches] == [4, *[1 << 20] * 3]
+
+
+def test_a_worker_that_dies_before_it_reads_a_large_task(tmp_path):
+    sampler = [["exit"], [LONG], [LONG + "1"], ["2"]]
+    batches = iter(stoker.DataLoader(Names(), batch_sampler=sampler, num_workers=1, prefetch_factor=4, collate_fn=keep))
+    with pytest.raises(stoker.DataError, match="made sample 'exit' ended with exit code 3"):
+        next(batches)
+    assert list(batches) == sampler[1:]
+
+
+def test_an_index_that_cannot_be_pickled():
+    sampler = [["a"], [lambda: 1], ["b"]]
+    batches = iter(stoker.DataLoader(Names(), batch_sampler=[["0"]] * 2 + sampler, num_workers=1, collate_fn=keep))
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+        list(batches)
+    pids = children()
+    assert len([pid for pid in pids if runs(pid)]) >= 1  # the process goes on
+    assert [batch[0] for batch in batches][-1] == "b"
 
 
 def test_timeout_names_the_sample():
@@ -884,6 +1085,39 @@ def test_workers_end_when_the_loop_is_left():
     assert gone(pids)
     process.communicate(timeout=300)
     assert process.returncode == 0
+
+
+class Sockets(Numbers):
+    """The sockets of the worker that makes the sample."""
+
+    def __getitem__(self, i):
+        names = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
+        links = {os.readlink(name) for name in names if os.path.lexists(name)}
+        return os.getpid(), frozenset(link for link in links if link.startswith("socket:"))
+
+
+def test_threads_that_start_workers_at_the_same_time():
+    """No worker may have an end of another one's pipe: both would wait for each other's end."""
+    before, found, interval = Sockets()[0][1], {}, sys.getswitchinterval()
+
+    def start():
+        barrier.wait()
+        loader = stoker.DataLoader(Sockets(), 1, num_workers=2, collate_fn=keep)
+        found.update(batch[0] for batch in loader)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            barrier = threading.Barrier(4)
+            threads = [threading.Thread(target=start) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    seen = collections.Counter(link for links in found.values() for link in links - before)
+    assert len(found) >= 4 and set(seen.values()) == {1}
 
 
 # ---------------------------------------------------------------- albumentations

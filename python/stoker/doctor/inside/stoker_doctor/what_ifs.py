@@ -366,7 +366,7 @@ def _by_loader(module: Any, make: Callable[[Any, dict[str, Any]], tuple[Any, lis
 
 def _source_of(loader: Any) -> tuple[Any, dict[str, Any]]:
     """What a loader reads as a source of Stoker's, and its other arguments for stoker.Loader."""
-    found, ops = import_module("stoker._convert_set").dataset(loader.dataset) or (None, None)
+    found, ops = import_module("stoker._convert_dataset").dataset(loader.dataset) or (None, None)
     if found is None or ops is None or ops.rest is not None or not loader.batch_size:
         raise NotPossible("Stoker does not read this dataset or its transforms itself")
     return found.source, {

@@ -39,7 +39,7 @@ from ._deferred import (
 )
 from ._errors import Error
 from ._joint import FIELDS, Joint, Shape
-from ._ops_boxes import ConvertBoundingBoxFormat
+from ._ops_boxes import ConvertBoundingBoxFormat, WholeBoundingBoxes
 from ._source import Source
 from ._types import DTYPE_CODES
 
@@ -50,7 +50,7 @@ TIMM = "timm.data.dataset", "timm.data.readers.reader_image_folder"
 
 
 @dataclass
-class ConvertedSet:
+class ConvertedDataset:
     source: Source
     transform: Any  # of the dataset, or None
     paths: list[str]  # of all samples
@@ -87,7 +87,7 @@ class _ViewsCollated:
         return self.collate(rows if self.batched else rows[0])
 
 
-def _views(thing: Any, found: ConvertedSet) -> ConvertedSet | None:
+def _views(thing: Any, found: ConvertedDataset) -> ConvertedDataset | None:
     """A dataset whose transform makes several views, all of them in C."""
     if not (found.labels and _is_plain(thing)) or (several := convert_views(found.transform)) is None:
         return None
@@ -115,7 +115,7 @@ def _folder_source(root: str, paths: list[str], classes: Any, prefix: str = "") 
     return source.subset([numbers[key] for key in wanted]) if all(key in numbers for key in wanted) else None
 
 
-def _folder(dataset: Any) -> ConvertedSet | None:
+def _folder(dataset: Any) -> ConvertedDataset | None:
     """An ImageFolder or DatasetFolder that opens images as torchvision does."""
     if not made_by(getattr(dataset, "loader", None), "default_loader", FOLDER):
         return None
@@ -125,7 +125,7 @@ def _folder(dataset: Any) -> ConvertedSet | None:
     if source is None:
         return None
     same = ordered and np.array_equal(source.labels, np.array([y for _, y in dataset.samples], np.int64))
-    return ConvertedSet(source, dataset.transform, paths, labels=same)
+    return ConvertedDataset(source, dataset.transform, paths, labels=same)
 
 
 class TimmSamples:
@@ -140,7 +140,7 @@ class TimmSamples:
         return Deferred(path, self.steps if self.steps[0] is not None else ()), label
 
 
-def _timm(dataset: Any) -> ConvertedSet | None:
+def _timm(dataset: Any) -> ConvertedDataset | None:
     reader = dataset.reader
     plain = made_by(getattr(type(reader), "__getitem__", None), "ReaderImageFolder.__getitem__", TIMM[1])
     if not plain or dataset.load_bytes or dataset.input_img_mode != "RGB" or dataset.additional_features is not None:
@@ -149,28 +149,28 @@ def _timm(dataset: Any) -> ConvertedSet | None:
     source = _folder_source(os.fspath(reader.root), paths, None)
     if source is None:
         return None
-    return ConvertedSet(source, dataset.transform, paths, labels=False)
+    return ConvertedDataset(source, dataset.transform, paths, labels=False)
 
 
-def _vision(dataset: Any) -> ConvertedSet | None:
+def _vision(dataset: Any) -> ConvertedDataset | None:
     if (found := _convert_vision.files_of(dataset)) is None or not found[0]:
         return None
     paths, transform = found
     source = _folder_source(os.path.commonpath([os.path.dirname(p) for p in paths]), paths, None, "files:")
-    return None if source is None else ConvertedSet(source, transform, paths, labels=False)
+    return None if source is None else ConvertedDataset(source, transform, paths, labels=False)
 
 
-def _hub(dataset: Any) -> ConvertedSet | None:
+def _hub(dataset: Any) -> ConvertedDataset | None:
     if len(dataset) == 0 or _convert_hub.image_of(dataset) is None:
         return None
     try:
         source = Source.joined([dataset])
     except Error:
         return None
-    return ConvertedSet(source, None, list(map(str, range(len(dataset)))), labels=False, exif=True)
+    return ConvertedDataset(source, None, list(map(str, range(len(dataset)))), labels=False, exif=True)
 
 
-def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
+def _sum(parts: list[ConvertedDataset]) -> ConvertedDataset | None:
     first = parts[0].transform
     if any(p.exif is not parts[0].exif for p in parts) or parts[0].source.table is not None:
         return None
@@ -180,7 +180,7 @@ def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
     source = reduce(add, (p.source for p in parts))
     same = np.array_equal(source.labels, np.concatenate([p.source.labels for p in parts]))
     paths = [path for p in parts for path in p.paths]
-    return ConvertedSet(source, first, paths, labels=same and all(p.labels for p in parts))
+    return ConvertedDataset(source, first, paths, labels=same and all(p.labels for p in parts))
 
 
 def _ops_of(transform: Any) -> tuple[Any, ...] | None:
@@ -193,7 +193,7 @@ def _ops_of(transform: Any) -> tuple[Any, ...] | None:
     return (*map(str, converted.ops), converted.dtype, converted.form)
 
 
-def _search(dataset: Any, depth: int = 5) -> ConvertedSet | None:
+def _search(dataset: Any, depth: int = 5) -> ConvertedDataset | None:
     """The files of a dataset, or of the only one that it contains."""
     found = _found(dataset)
     if found is not None or depth == 0 or not hasattr(dataset, "__getitem__"):
@@ -203,9 +203,9 @@ def _search(dataset: Any, depth: int = 5) -> ConvertedSet | None:
     return inner[0] if len(inner) == 1 else None
 
 
-def _found(dataset: Any) -> ConvertedSet | None:
+def _found(dataset: Any) -> ConvertedDataset | None:
     """The files of a dataset, and its transform as far as its attributes say."""
-    if isinstance(dataset, ConvertedSet):
+    if isinstance(dataset, ConvertedDataset):
         return dataset
     getitem = getattr(type(dataset), "__getitem__", None)
     if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
@@ -257,7 +257,7 @@ def _copy(dataset: Any, labels: bool) -> Any:
     return deferring(dataset, Rules(partial(_copy, labels=labels), _is_transform, labels))
 
 
-def _traced(dataset: Any, found: ConvertedSet) -> ConvertedSet | None:
+def _traced(dataset: Any, found: ConvertedDataset) -> ConvertedDataset | None:
     """With what the dataset's own code returns, and the transforms that it calls; None: the code is not simple."""
     try:
         beside = Beside(_copy(dataset, True), found.paths)
@@ -270,10 +270,13 @@ def _traced(dataset: Any, found: ConvertedSet) -> ConvertedSet | None:
     return replace(found, beside=beside, transform=steps[0] if len(steps) == 1 else list(steps) or None)
 
 
-def dataset(thing: Any, more: bool = False, whole: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
+def dataset(
+    thing: Any, more: bool = False, whole: bool = False, any_size: bool = False
+) -> tuple[ConvertedDataset, Converted | None] | None:
     """The source and the transform of a dataset that Stoker reads itself; None: it runs in Python.
 
     more: ops follow, which may give all images one size. whole: a collate_fn expects the dataset's own samples.
+    any_size: images may differ in size.
 
     >>> dataset([1, 2, 3]) is None
     True
@@ -281,19 +284,19 @@ def dataset(thing: Any, more: bool = False, whole: bool = False) -> tuple[Conver
     if (more or not whole) and (annotated := _annotated(thing)) is not None:
         if annotated.transform is None:
             return annotated, Converted([ConvertBoundingBoxFormat("XYXY")]) if annotated.boxes else None
-        sized = _sized(annotated, more)  # functions in Python would miss the annotations
+        sized = _sized(annotated, more or any_size)  # functions in Python would miss the annotations
         return None if sized is None or (sized[1] is not None and sized[1].rest is not None) else sized
     found = _found(thing)
-    return None if found is None else _as_ops(thing, found, more)
+    return None if found is None else _as_ops(thing, found, more or any_size)
 
 
-def _annotated(dataset: Any) -> ConvertedSet | None:
+def _annotated(dataset: Any) -> ConvertedDataset | None:
     """A dataset whose annotations the engine reads as well."""
     if (found := _convert_vision.fields_of(dataset)) is None:
         return None
     name, wanted, transform = found
     boxes = name.startswith("coco:") and _convert_vision.is_wrapped(dataset)
-    return ConvertedSet(_source_of(name, wanted), transform, [], boxes=boxes)
+    return ConvertedDataset(_source_of(name, wanted), transform, [], boxes=boxes)
 
 
 def _source_of(name: str, wanted: list[str] | list[int] | None) -> Source:
@@ -307,13 +310,13 @@ def _source_of(name: str, wanted: list[str] | list[int] | None) -> Source:
     return source.subset([int(i) for i in wanted])
 
 
-def _as_ops(thing: Any, found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
-    if not isinstance(thing, ConvertedSet) and not (found.labels and _is_plain(thing)):
+def _as_ops(thing: Any, found: ConvertedDataset, more: bool) -> tuple[ConvertedDataset, Converted | None] | None:
+    if not isinstance(thing, ConvertedDataset) and not (found.labels and _is_plain(thing)):
         return None
     return _sized(found, more)
 
 
-def _joint(thing: Any) -> tuple[ConvertedSet, Converted] | str:
+def _joint(thing: Any) -> tuple[ConvertedDataset, Converted] | str:
     """A dataset of wrap_dataset_for_transforms_v2, or a Subset of one, whose targets follow in C; or why they do not;
     "": it is another dataset."""
     indices, outer = None, thing
@@ -343,10 +346,10 @@ def _joint(thing: Any) -> tuple[ConvertedSet, Converted] | str:
     if not same or len(source) != len(thing):
         return "its files differ from what Stoker finds in the folder"
     boxes = name == "CocoDetection" and "boxes" in joint.keys
-    return ConvertedSet(source, outer.transforms, [], joint, boxes=boxes), converted
+    return ConvertedDataset(source, outer.transforms, [], joint, boxes=boxes), converted
 
 
-def _sized(found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
+def _sized(found: ConvertedDataset, more: bool) -> tuple[ConvertedDataset, Converted | None] | None:
     if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
     converted = convert_transform(found.transform)
@@ -355,10 +358,12 @@ def _sized(found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | N
         return None
     if found.boxes:
         converted.ops.insert(0, ConvertBoundingBoxFormat("XYXY"))
+    if isinstance(found.beside, Joint) and found.beside.whole:
+        converted.ops.insert(0, WholeBoundingBoxes())
     return found, converted
 
 
-def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None:
+def drop_in(thing: Any) -> tuple[ConvertedDataset | Partly, Converted | None] | None:
     """How DataLoader reads a dataset: in C, or partly in C; None: it runs in Python.
 
     >>> drop_in([1, 2, 3]) is None
@@ -433,7 +438,9 @@ def why_not(thing: Any) -> str:
     >>> why_not([1, 2, 3])
     ''
     """
-    if isinstance(why := _joint(thing), str) and why:
+    if not isinstance(why := _joint(thing), str):
+        return 'its transforms give images of different sizes; set sizes="pad" or sizes="list"'
+    if why:
         return why
     if why := _convert_vision.why_not(thing):
         return why
