@@ -117,7 +117,7 @@ static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t
         STK_OK)
         fail("read", &e);
     if (!lent)
-        ahead_note(b->ahead, r->cold, r->n_bytes);
+        ahead_report(b->ahead, r->cold, r->n_bytes);
     ahead_done(b->ahead, serial);
     b->bytes += (int64_t)r->n_bytes;
 }

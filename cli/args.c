@@ -150,9 +150,7 @@ static void say_words(const struct args_option *o, const char *typed)
         fprintf(stderr, " %s", w->word);
         nearest_try(&n, w->word, strlen(w->word));
     }
-    if (n.found)
-        fprintf(stderr, "; did you mean %s?", n.found);
-    putc('\n', stderr);
+    fprintf(stderr, "%s\n", nearest_hint(&n));
 }
 
 static void say_wanted(const struct args_option *o, const char *typed)
@@ -296,7 +294,7 @@ static int unknown_option(const struct command *c, const char *typed, size_t n)
     char name[64];
     const struct args_option *o;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), typed);
-    struct nearest near = {.word = name};
+    struct nearest near = {.word = name, .prefix = "--"};
     for (o = args_common; o->name; o++)
         if (strcmp(o->name, name) == 0) {
             out_say(c->name, "--%s has no effect on this command; remove it", name);
@@ -305,7 +303,7 @@ static int unknown_option(const struct command *c, const char *typed, size_t n)
     for (int i = 0; (o = args_option_at(c, i)); i++)
         nearest_try(&near, o->name, strlen(o->name));
     if (near.found)
-        out_say(c->name, "there is no option --%s; did you mean --%s?", name, near.found);
+        out_say(c->name, "there is no option --%s%s", name, nearest_hint(&near));
     else
         out_say(c->name, "there is no option --%s; `stoker %s --help` lists them", name, c->name);
     return END_USAGE;

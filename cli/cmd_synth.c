@@ -177,7 +177,7 @@ static int run(struct args *a)
             report(&j, 0, out_clock() - began);
         return END_INTERRUPTED;
     }
-    rc = synth_folder_note(a, 1, &e);
+    rc = synth_folder_write_recipe(a, 1, &e);
     if (rc != STK_OK)
         return out_fail("synth", rc, &e);
     report(&j, 1, out_clock() - began);

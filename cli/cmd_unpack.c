@@ -105,7 +105,7 @@ const struct command cmd_unpack = {
         "Images packed with --as dct become JPEG files again, with the same pixels. Files whose names lead outside the "
         "folder, or through a link, are not written; they are reported. Existing "
         "files with the same bytes are kept, so that the same command continues after an interruption. For packs in "
-        "other formats than tar, use `stoker pack SRC OUT --to folder`.",
+        "formats other than tar, use `stoker pack SRC OUT --to folder`.",
     .ends_1 = "for bad samples",
     .options = options,
     .examples = examples,

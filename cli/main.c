@@ -25,11 +25,11 @@ static const struct command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    struct nearest n = {.word = name};
+    struct nearest n = {.word = name, .prefix = "stoker "};
     for (int i = 0; commands[i]; i++)
         nearest_try(&n, commands[i]->name, strlen(commands[i]->name));
     if (n.found)
-        out_say(NULL, "there is no command '%s'; did you mean `stoker %s`?", name, n.found);
+        out_say(NULL, "there is no command '%s'%s", name, nearest_hint(&n));
     else
         out_say(NULL, "there is no command '%s'; `stoker` alone lists them", name);
     return END_USAGE;

@@ -15,7 +15,7 @@
 #include "out.h"
 #include "show.h"
 
-enum { MAX_OPS = 64, HEADING = 30, BELOW = 30 + GRID_NOTE_LINE, WORDS = 160, TEXT = 2048 };
+enum { MAX_OPS = 64, HEADING = 30, BELOW = 30 + GRID_FOOTNOTE_LINE, WORDS = 160, TEXT = 2048 };
 
 struct stage {
     char ops[TEXT], name[TEXT]; /* what is loaded; the op that was added last */
@@ -257,7 +257,7 @@ static int draw_row(const struct draws *d, const struct stage *s, struct sheet *
         int w, h;
         fit(&s->views[i].first, side, &w, &h);
         draw_image(d, &s->views[i], to, (const int[4]){x + i * (wide + GRID_GAP), y, w, h});
-        grid_note(to, x + i * (wide + GRID_GAP), y + high, wide, s->words[i]);
+        grid_footnote(to, x + i * (wide + GRID_GAP), y + high, wide, s->words[i]);
     }
     return y + high + BELOW;
 }

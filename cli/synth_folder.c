@@ -22,7 +22,7 @@
 #include "out.h"
 #include "synth.h"
 
-static const char note_name[] = ".stoker-synth.json";
+static const char recipe_name[] = ".stoker-synth.json";
 
 /* ------------------------------------------------------------------ names */
 
@@ -54,9 +54,9 @@ int synth_path(const char *out, const struct args_synth *s, int64_t index, char 
     return (size_t)len < n ? 0 : -1;
 }
 
-static int note_path(const char *out, char *buf, size_t n)
+static int recipe_path(const char *out, char *buf, size_t n)
 {
-    return (size_t)snprintf(buf, n, "%s/%s", out, note_name) < n ? 0 : -1;
+    return (size_t)snprintf(buf, n, "%s/%s", out, recipe_name) < n ? 0 : -1;
 }
 
 /* ------------------------------------------------------------------ the settings */
@@ -68,14 +68,14 @@ static int same(const struct args_synth *a, const struct args_synth *b)
 }
 
 /* Returns 1 and the settings if there is a settings file. */
-static int read_note(const char *out, struct args_synth *s)
+static int read_recipe(const char *out, struct args_synth *s)
 {
     char path[SYNTH_PATH], *text;
     size_t n;
     stk_error e;
     int64_t version, classes, size, quality, format;
     uint64_t seed;
-    if (note_path(out, path, sizeof path) || file_read(path, 1 << 16, &text, &n, &e) != STK_OK)
+    if (recipe_path(out, path, sizeof path) || file_read(path, 1 << 16, &text, &n, &e) != STK_OK)
         return 0;
     *s = (struct args_synth){0};
     const struct json_value d = json_document(text, n);
@@ -96,13 +96,13 @@ static int read_note(const char *out, struct args_synth *s)
     return 1;
 }
 
-int synth_folder_note(const struct args *a, int complete, stk_error *e)
+int synth_folder_write_recipe(const struct args *a, int complete, stk_error *e)
 {
     const struct args_synth *s = &a->synth;
     char path[SYNTH_PATH], *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
-    if (!f || note_path(a->operand, path, sizeof path))
+    if (!f || recipe_path(a->operand, path, sizeof path))
         return file_error(e, a->operand, "cannot write the settings into it", f ? ENAMETOOLONG : ENOMEM);
     struct json j = {.f = f};
     json_open(&j, NULL, '{');
@@ -206,24 +206,24 @@ int synth_folder_open(const struct args *a, int *keep)
     int rc = make_folders(a->operand, &e);
     if (rc != STK_OK)
         return out_fail("synth", rc, &e);
-    const int noted = read_note(a->operand, &old);
-    if (!noted && !a->synth.force && !is_empty(a->operand)) {
+    const int made_here = read_recipe(a->operand, &old);
+    if (!made_here && !a->synth.force && !is_empty(a->operand)) {
         out_say("synth", "%s is not empty and was not made by synth; --force writes into it anyway", a->operand);
         return END_USAGE;
     }
-    if (noted && !same(&old, &a->synth) && !a->synth.force) {
+    if (made_here && !same(&old, &a->synth) && !a->synth.force) {
         out_say("synth", "%s has %s made with other options; --force replaces them", a->operand,
                 out_some(old.samples, "image", "images").s);
         return END_USAGE;
     }
-    *keep = noted && same(&old, &a->synth) && !a->synth.force;
-    if (noted && !same(&old, &a->synth))
+    *keep = made_here && same(&old, &a->synth) && !a->synth.force;
+    if (made_here && !same(&old, &a->synth))
         remove_made(a->operand, &old);
     if (!*keep)
         rc = check_space(a, &e);
     if (rc == STK_OK)
         rc = make_classes(a, &e);
     if (rc == STK_OK)
-        rc = synth_folder_note(a, 0, &e);
+        rc = synth_folder_write_recipe(a, 0, &e);
     return rc == STK_OK ? END_GOOD : out_fail("synth", rc, &e);
 }

@@ -18,6 +18,6 @@ int synth_path(const char *out, const struct args_synth *s, int64_t index, char 
  * class folders. *keep: existing images have the right settings. Returns an END_*. */
 int synth_folder_open(const struct args *a, int *keep);
 /* Stores the settings for the next call. */
-int synth_folder_note(const struct args *a, int complete, stk_error *e);
+int synth_folder_write_recipe(const struct args *a, int complete, stk_error *e);
 
 #endif

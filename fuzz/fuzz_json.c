@@ -39,7 +39,7 @@ static void look_at(struct json_value v)
     buf_done(&again);
 }
 
-static void read_note(const uint8_t *p, size_t n)
+static void read_manifest(const uint8_t *p, size_t n)
 {
     static const char *const keys[] = {"", "a", "shards", "name", "classes"};
     enum { MOST = 64 };
@@ -127,7 +127,7 @@ static void read_journal(const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const reads[])(const uint8_t *p, size_t n) = {read_note, read_pack, read_journal};
+    static void (*const reads[])(const uint8_t *p, size_t n) = {read_manifest, read_pack, read_journal};
     if (size > 0)
         reads[data[0] % 3](data + 1, size - 1);
     return 0;

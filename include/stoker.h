@@ -326,6 +326,12 @@ STK_API int stk_loader_pass(stk_loader *l, stk_error *e);
 #define STK_DRAWN_BYTES 16384
 STK_API int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf,
                              size_t n, stk_error *e);
+/* Writes how MixUp, CutMix or Mixup combine a row of a batch, as JSON; {} without these ops. The batch has `rows` good
+ * rows, the first at position `first`; stk_loader_get returns them as they are before.
+ *     {"lam": 0.4375, "box": [0, 12, 96, 180], "partner": 6}
+ * lam is the share of the row, and partner the row that has the rest. CutMix has a box (left, top, right, bottom). */
+STK_API int stk_loader_blended(stk_loader *l, int64_t first, int64_t rows, int64_t row, int64_t epoch, char *buf,
+                               size_t n, stk_error *e);
 
 /* The state is JSON of less than 300 bytes. It counts delivered batches, not prefetched ones. After stk_state_set, the
  * next batch is the one that would have followed, even if the number of ranks has changed. */
@@ -358,9 +364,9 @@ STK_API void stk_memory_release(stk_memory *m); /* NULL is allowed */
 
 /* Batches in the memory of a GPU: a copy may still be writing them when stk_next returns, and the caller's streams may
  * still read them at the release. Before a stream (cudaStream_t) uses a batch or a field, pass the stream to
- * stk_batch_use or stk_memory_use. The stream then waits for the data; the caller does not. The memory is reused once
- * the work that is queued on these streams when the last reference is released has finished, so a stream must exist
- * until then. Without a GPU, these do nothing. */
+ * stk_batch_use or stk_memory_use. The stream then waits for the data; the caller does not. When the last reference is
+ * released, work may still be queued on these streams. The memory is reused after that work, so a stream must exist
+ * until it is done. Without a GPU, these do nothing. */
 STK_API int stk_batch_use(const stk_batch *b, void *stream, stk_error *e);
 STK_API int stk_memory_use(stk_memory *m, void *stream, stk_error *e);
 /* Copies the first n bytes of a field to host memory, and waits until that is done. */

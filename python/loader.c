@@ -494,6 +494,7 @@ static PyMethodDef methods[] = {
     {"span", span_of, METH_VARARGS, "span(ahead): (epoch, first position, rows) of a batch to come; None: not known."},
     {"pass_batch", pass_batch, METH_NOARGS, "Moves past the next batch; False at the end of the epoch."},
     {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): the random draws as JSON."},
+    {"blended", loader_blended, METH_VARARGS, "blended(first, rows, row, epoch): how a row is combined, as JSON."},
     {"inside", loader_inside, METH_NOARGS, "Whether this thread is inside a function that the loader calls."},
     {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape, kind, beside)]"},
     {"select", select_fields, METH_VARARGS, "Sets the names of the fields that batches have."},

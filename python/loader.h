@@ -40,6 +40,7 @@ PyObject *loader_classes(PyObject *self, PyObject *none);
 PyObject *loader_path(PyObject *self, PyObject *args);
 PyObject *loader_key(PyObject *self, PyObject *args);
 PyObject *loader_drawn(PyObject *self, PyObject *args);
+PyObject *loader_blended(PyObject *self, PyObject *args);
 PyObject *loader_inside(PyObject *self, PyObject *none);
 
 #endif

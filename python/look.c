@@ -212,6 +212,24 @@ PyObject *loader_drawn(PyObject *self, PyObject *args)
     return rc == STK_OK ? PyUnicode_FromString(text) : module_raise(loader_state(self), &e);
 }
 
+/* Arguments: (first position, rows, row, epoch). */
+PyObject *loader_blended(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    long long first, rows, row, epoch;
+    if (!PyArg_ParseTuple(args, "LLLL", &first, &rows, &row, &epoch))
+        return NULL;
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
+    if (!l)
+        return NULL;
+    char text[STK_DRAWN_BYTES];
+    stk_error e;
+    const int rc = stk_loader_blended(l, first, rows, row, epoch, text, sizeof text, &e);
+    loader_end(o, thread);
+    return rc == STK_OK ? PyUnicode_FromString(text) : module_raise(loader_state(self), &e);
+}
+
 PyObject *loader_inside(PyObject *self, PyObject *none)
 {
     (void)none;

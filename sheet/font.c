@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { FIRST = 32, LAST = 126, DOT = LAST + 1, ELLIPSIS, UNKNOWN, N_GLYPHS = UNKNOWN + 1 - FIRST };
-enum { MAX_SEGMENTS = 128, CURVE_STEPS = 8 };
+enum { MAX_LINES = 128, CURVE_STEPS = 8 };
 
 struct glyph {
     float width;
@@ -174,12 +174,12 @@ void font_fit(const char *text, float cap, float width, char *buf, size_t n)
 
 /* ------------------------------------------------------------------ strokes */
 
-struct segment {
+struct line {
     float x0, y0, x1, y1;
 };
 
 struct outline {
-    struct segment s[MAX_SEGMENTS];
+    struct line s[MAX_LINES];
     int n;
 };
 
@@ -208,8 +208,8 @@ static void point(const char **p, float *x, float *y)
 
 static void add(struct outline *o, float x0, float y0, float x1, float y1)
 {
-    if (o->n < MAX_SEGMENTS)
-        o->s[o->n++] = (struct segment){x0, y0, x1, y1};
+    if (o->n < MAX_LINES)
+        o->s[o->n++] = (struct line){x0, y0, x1, y1};
 }
 
 static void add_curve(struct outline *o, float x0, float y0, float cx, float cy, float x1, float y1)
@@ -252,7 +252,7 @@ static void trace(struct outline *o, const char *p)
     }
 }
 
-static float distance_to(const struct segment *s, float x, float y)
+static float distance_to(const struct line *s, float x, float y)
 {
     const float dx = s->x1 - s->x0, dy = s->y1 - s->y0, length = dx * dx + dy * dy;
     float t = length > 0 ? ((x - s->x0) * dx + (y - s->y0) * dy) / length : 0;

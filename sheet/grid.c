@@ -11,7 +11,7 @@
 
 const struct sheet_colour grid_paper = {250, 250, 248};
 static const struct sheet_colour ink = {32, 34, 38}, soft = {104, 108, 116};
-static const float title_cap = 16, under_cap = 10, caption_cap = 10, note_cap = 8;
+static const float title_cap = 16, under_cap = 10, caption_cap = 10, footnote_cap = 8;
 
 void grid_head(struct sheet *s, const char *title, const char *under)
 {
@@ -30,15 +30,15 @@ void grid_caption(struct sheet *s, int x, int y, int width, const char *text)
     font_draw(s, (float)x + 1, (float)y + 17, cut, caption_cap, 1.3f, ink);
 }
 
-/* The width of the first n bytes as a note, which are copied to the line. */
+/* The width of the first n bytes as a footnote, which are copied to the line. */
 static float width_of(const char *text, size_t n, char *line)
 {
     memcpy(line, text, n);
     line[n] = 0;
-    return font_width(line, note_cap);
+    return font_width(line, footnote_cap);
 }
 
-void grid_note(struct sheet *s, int x, int y, int width, const char *text)
+void grid_footnote(struct sheet *s, int x, int y, int width, const char *text)
 {
     char line[256];
     size_t n = strlen(text);
@@ -47,9 +47,9 @@ void grid_note(struct sheet *s, int x, int y, int width, const char *text)
             ;
     }
     width_of(text, n, line);
-    font_draw(s, (float)x + 1, (float)y + 15, line, note_cap, 1.1f, soft);
-    font_fit(text + n, note_cap, (float)width, line, sizeof line);
-    font_draw(s, (float)x + 1, (float)y + 15 + GRID_NOTE_LINE, line, note_cap, 1.1f, soft);
+    font_draw(s, (float)x + 1, (float)y + 15, line, footnote_cap, 1.1f, soft);
+    font_fit(text + n, footnote_cap, (float)width, line, sizeof line);
+    font_draw(s, (float)x + 1, (float)y + 15 + GRID_FOOTNOTE_LINE, line, footnote_cap, 1.1f, soft);
 }
 
 void grid_fit(int w, int h, int *to_w, int *to_h)

@@ -8,7 +8,7 @@
 #include "marks.h"
 #include "sheet.h"
 
-enum { GRID_MARGIN = 36, GRID_GAP = 14, GRID_CAPTION = 26, GRID_HEAD = 66, GRID_SIDE = 224, GRID_NOTE_LINE = 14 };
+enum { GRID_MARGIN = 36, GRID_GAP = 14, GRID_CAPTION = 26, GRID_HEAD = 66, GRID_SIDE = 224, GRID_FOOTNOTE_LINE = 14 };
 
 extern const struct sheet_colour grid_paper;
 
@@ -28,7 +28,7 @@ int grid_draw(struct sheet *s, const struct grid *g); /* calls sheet_init(); ret
 /* The parts, for sheets with another layout. */
 void grid_head(struct sheet *s, const char *title, const char *under);
 void grid_caption(struct sheet *s, int x, int y, int width, const char *text);
-void grid_note(struct sheet *s, int x, int y, int width, const char *text); /* small, in up to two lines */
+void grid_footnote(struct sheet *s, int x, int y, int width, const char *text); /* small, in up to two lines */
 /* The size at which to show an image: its longer side has about GRID_SIDE pixels. */
 void grid_fit(int w, int h, int *to_w, int *to_h);
 

@@ -104,7 +104,7 @@ static int read_now(struct desk *d, const struct source *s, int64_t i, stk_error
     /* Bytes of the image; without one, of the record or line that contains the fields. */
     d->read = r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->derived.len;
     if (rc == STK_OK)
-        ahead_note(d->ahead, r->cold, r->file.len);
+        ahead_report(d->ahead, r->cold, r->file.len);
     return rc;
 }
 

@@ -203,6 +203,15 @@ int stk_loader_pass(stk_loader *l, stk_error *e)
 
 /* ------------------------------------------------------------------ what was drawn */
 
+static int finish_text(const struct text_out *text, stk_error *e)
+{
+    if (text->used < text->n)
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "get",
+                     "the buffer of %zu bytes is too small for the random draws; %d bytes are enough", text->n,
+                     STK_DRAWN_BYTES);
+}
+
 /* The size of an image before the ops; 0 x 0 without one. Takes its boxes, by which an op may draw. */
 static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, int32_t *wide, int32_t *high,
                       stk_error *e)
@@ -268,13 +277,31 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
         struct text_out text = {.buf = buf, .n = n};
         struct json j = {.text = &text, .layout = JSON_ONE_LINE};
         rc = describe(l, w, &d, &j, e);
-        if (rc == STK_OK && text.used >= n)
-            rc = error_set(e, STK_EUSAGE, "get",
-                           "the buffer of %zu bytes is too small for the random draws; %d bytes are enough", n,
-                           STK_DRAWN_BYTES);
+        if (rc == STK_OK)
+            rc = finish_text(&text, e);
         if (rc != STK_OK)
             loader_blame(l->source, p.index, e);
     }
     end(l, w);
     return rc;
+}
+
+int stk_loader_blended(stk_loader *l, int64_t first, int64_t rows, int64_t row, int64_t epoch, char *buf, size_t n,
+                       stk_error *e)
+{
+    const int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    if (first < 0 || row < 0 || row >= rows || epoch < 0)
+        return error_set(e, STK_EUSAGE, "get", "there is no row %lld of %lld rows from position %lld of epoch %lld",
+                         (long long)row, (long long)rows, (long long)first, (long long)epoch);
+    struct text_out text = {.buf = buf, .n = n};
+    struct json j = {.text = &text, .layout = JSON_ONE_LINE};
+    json_open(&j, NULL, '{');
+    if (l->soft >= 0) {
+        const struct draw d = loader_blend_draw(l, epoch, first);
+        plan_blend_drawn(l->plan, &d, row, rows, &j);
+    }
+    json_close(&j, '}');
+    return finish_text(&text, e);
 }

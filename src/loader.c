@@ -345,7 +345,7 @@ int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
 
 /* ------------------------------------------------------------------ one run of rows */
 
-static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_error *e)
+static void add_bad(struct ticket *t, int64_t row, int64_t sample, const stk_error *e)
 {
     struct bad *b = calloc(1, sizeof *b);
     if (!b) {
@@ -408,7 +408,7 @@ static void make_or_replace(struct stk_loader *l, struct worker *w, struct ticke
     stk_error e;
     const int64_t position = t->first + row;
     if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
-        note_bad(t, row, p.index, &e);
+        add_bad(t, row, p.index, &e);
         if (l->options.on_error == STK_REPLACE && t->bads && !t->bads->machine)
             t->bads->replaced = replace(l, w, t, row);
     }
@@ -424,11 +424,16 @@ static int64_t run_for(int64_t rows, uint64_t ns)
     return run < 1 ? 1 : run > 4096 ? 4096 : run;
 }
 
-/* Combines the rows of a batch. Its draws depend on its place in the epoch. */
+struct draw loader_blend_draw(const struct stk_loader *l, int64_t epoch, int64_t first)
+{
+    return (struct draw){.seed = l->options.seed, .epoch = (uint64_t)epoch, .sample = (uint64_t)first};
+}
+
+/* Combines the rows of a batch. */
 static void blend(struct stk_loader *l, struct worker *w, const struct ticket *t)
 {
     const struct stk_batch *b = t->to;
-    const struct draw d = {.seed = l->options.seed, .epoch = (uint64_t)t->epoch, .sample = (uint64_t)t->first};
+    const struct draw d = loader_blend_draw(l, t->epoch, t->first);
     plan_blend(l->plan, &d, batch_row(b, l->image, 0), (float *)(void *)batch_row(b, l->soft, 0),
                batch_row(b, l->valid, 0), t->all_rows, w->spare);
 }

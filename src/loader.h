@@ -133,6 +133,7 @@ void loader_blame(const struct source *s, int64_t sample, stk_error *e);
 int loader_check_sample(const struct source *s, const char *stage, int64_t sample, stk_error *e);
 /* The key of the random decisions of a row. */
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
+struct draw loader_blend_draw(const struct stk_loader *l, int64_t epoch, int64_t first); /* for plan_blend */
 
 /* loader_ahead.c: starts the thread that reads ahead, if it is needed and was not started yet. */
 void loader_start_ahead(struct stk_loader *l);

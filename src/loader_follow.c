@@ -135,7 +135,9 @@ int loader_follow_begin(struct stk_loader *l, struct worker *w, int64_t sample, 
         rc = reserve_boxes(f, n, e);
     for (int64_t i = 0; i < n && rc == STK_OK; i++)
         rc = take_box(f, of, i, (const float *)(const void *)f->raw.data + 4 * i, e);
-    f->boxes = (struct boxes){.n = (int)n, .at = (const float(*)[4])f->at};
+    f->boxes = (struct boxes){.n = (int)n, .at = (const float(*)[4])f->at, .whole = true};
+    for (int64_t i = 0; i < 4 * n && rc == STK_OK; i++)
+        f->boxes.whole &= f->at[i / 4][i % 4] == floorf(f->at[i / 4][i % 4]);
     return rc;
 }
 
@@ -177,7 +179,7 @@ static int make_boxes(const struct making_row *m, uint8_t *keep, stk_error *e)
         double box[4];
         for (int k = 0; k < 4; k++)
             box[k] = (double)f->at[i][k];
-        keep[i] = follow_box(m->job, box);
+        keep[i] = follow_box(m->job, f->boxes.whole, box);
         for (int k = 0; k < 4 && field->relative; k++)
             box[k] /= k % 2 ? m->job->h : m->job->w;
         if (to && keep[i])

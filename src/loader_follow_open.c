@@ -13,12 +13,6 @@
 #include "base/error.h"
 #include "loader.h"
 
-/* The plan that gives a field its size. */
-static const struct plan *last_plan(const struct view *v, int f)
-{
-    return v->followers[f].own ? v->followers[f].own : v->plan;
-}
-
 /* The size of masks is that of the image, or as their own ops say. */
 static void describe_mask(const struct stk_loader *l, const struct view *v, const struct plan *p, struct field *f)
 {
@@ -51,7 +45,7 @@ static void describe_masks(const struct plan *p, struct field *f)
 
 static void describe(const struct stk_loader *l, const struct view *v, int i, struct field *f)
 {
-    const struct plan *p = last_plan(v, i);
+    const struct plan *p = v->followers[i].own ? v->followers[i].own : v->plan; /* gives the field its size */
     if (f->follow != FOLLOW_MASK)
         f->copies = v->copies;
     if (f->follow == FOLLOW_BOXES) {

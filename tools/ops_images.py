@@ -70,6 +70,7 @@ FAMILIES = {
 BATCHES = {
     "mixup": "Resize(240) | CenterCrop(224) | MixUp",
     "cutmix": "Resize(240) | CenterCrop(224) | CutMix",
+    "mixup-timm": "Resize(240) | CenterCrop(224) | Mixup(0.8, 1, mode=elem, num_classes=5)",
 }
 
 

@@ -43,6 +43,7 @@ from ._ops_boxes import (
     ConvertBoundingBoxFormat,
     SanitizeBoundingBoxes,
     SanitizeKeyPoints,
+    WholeBoundingBoxes,
 )
 from ._ops_color import (
     RGB,
@@ -163,6 +164,7 @@ __all__ = [
     "ToImage",
     "ToTensor",
     "TrivialAugmentWide",
+    "WholeBoundingBoxes",
     "UsageError",
     "convert_transform",
     "info",

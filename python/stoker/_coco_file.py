@@ -26,15 +26,15 @@ def _remove(path: str, process: int) -> None:
             pass
 
 
-def notes_of(coco: Any, image: Any) -> list[dict[str, Any]]:
+def annotations_of(coco: Any, image: Any) -> list[dict[str, Any]]:
     """The annotations of an image, in the order in which pycocotools returns them."""
-    return [coco.anns[note["id"]] for note in coco.imgToAnns.get(image, ())]
+    return [coco.anns[annotation["id"]] for annotation in coco.imgToAnns.get(image, ())]
 
 
-def _notes(coco: Any, masks: bool) -> Iterator[dict[str, Any]]:
+def _annotations(coco: Any, masks: bool) -> Iterator[dict[str, Any]]:
     for image in coco.imgs:
-        for note in notes_of(coco, image):
-            yield note if masks else {k: v for k, v in note.items() if k != "segmentation"}
+        for annotation in annotations_of(coco, image):
+            yield annotation if masks else {k: v for k, v in annotation.items() if k != "segmentation"}
 
 
 def _write(file: IO[str], coco: Any, masks: bool) -> None:
@@ -45,8 +45,8 @@ def _write(file: IO[str], coco: Any, masks: bool) -> None:
     file.write(f'{{"images": {json.dumps(images)}, "categories": {categories}, "annotations": [')
     part: list[dict[str, Any]] = []
     between = ""
-    for note in _notes(coco, masks):
-        part.append(note)
+    for annotation in _annotations(coco, masks):
+        part.append(annotation)
         if len(part) == PART:
             file.write(between + json.dumps(part)[1:-1])
             part, between = [], ", "

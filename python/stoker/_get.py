@@ -71,6 +71,8 @@ def drawn(engine: _stoker.Loader, chosen: Which, epoch: int, functions: list[Cal
         if "views" in found:
             row["views"] = found["views"]
         row["ops"] = found.get("ops", [])
+        if row["ops"] and positions:  # an op that combines rows is the last
+            row["ops"][-1] |= json.loads(engine.blended(positions[0], len(positions), i, epoch))
         if "fill" in found and fill:
             row["ops"] += _calls([fill.caller, *fill.functions], found["fill"])
         if "op" in found:

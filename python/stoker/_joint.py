@@ -8,20 +8,25 @@ the same keys, and the same types of torchvision.tv_tensors.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _convert_vision
-from ._coco_file import notes_of
+from ._coco_file import annotations_of
 from ._converted import PIL, Converted
 from ._output import framework
 
-# Ops that move integer boxes to integers. After others, torchvision rounds them down each time.
+# Ops that move integer boxes to integers, and those after which torchvision cuts fractions off: WholeBoundingBoxes does
+# so, too. After other ops, results may differ.
 WHOLE = {"CenterCrop", "ClampBoundingBoxes", "ConvertBoundingBoxFormat", "Normalize", "Pad", "RandomCrop"}
 WHOLE |= {"RandomHorizontalFlip", "RandomIoUCrop", "RandomVerticalFlip", "RandomZoomOut", "SanitizeBoundingBoxes"}
 WHOLE |= {"ToDtype", "ToTensor", "ColorJitter", "GaussianBlur", "GaussianNoise", "Grayscale", "Identity", "JPEG"}
 WHOLE |= {"RandomAdjustSharpness", "RandomAutocontrast", "RandomChannelPermutation", "RandomEqualize"}
 WHOLE |= {"RandomGrayscale", "RandomInvert", "RandomPhotometricDistort", "RandomPosterize", "RandomSolarize", "RGB"}
+WHOLE |= {"Compose", "PILToTensor", "RandomApply", "RandomChoice", "RandomErasing", "RandomOrder", "ToImage"}
+WORDS = {"CXCYWH", "False", "None", "True", "XYWH", "XYXY"}  # in arguments
+RESIZES = {"RandomResize", "RandomResizedCrop", "RandomShortestSize", "Resize", "ScaleJitter"}
 
 COCO = {"segmentation", "area", "iscrowd", "image_id", "bbox", "category_id", "boxes", "masks", "labels"}
 
@@ -72,6 +77,15 @@ def _dtypes_fit(steps: list[Any]) -> bool:
     return True
 
 
+def _names_in(op: str) -> list[str]:
+    """The names of an op and of the ops in it.
+
+    >>> _names_in("RandomApply([ColorJitter(hue=0.1), RGB, Pad(3, mask_fill=None)], p=0.8)")
+    ['RandomApply', 'ColorJitter', 'RGB', 'Pad']
+    """
+    return [name for name in re.findall(r"\b[A-Z]\w+", op) if name not in WORDS]
+
+
 class Joint:
     """Makes samples of a wrapped dataset from rows of the engine's batch."""
 
@@ -81,9 +95,10 @@ class Joint:
         """dataset: wrapped; name: the class of torchvision."""
         self.dataset, self.name, self.inner = dataset, name, dataset._dataset
         self.shape = Shape(converted.steps)
-        self.ops = [type(op).__name__ for op in converted.ops]
+        self.ops = {name for op in converted.ops for name in _names_in(repr(op))}
         self.indices: Any = None  # of the dataset, for the indices of the engine
         self.keys = _keys_of(dataset, name)
+        self.whole = False  # some boxes are integers, and an op resizes them
         self.fields = tuple(FIELDS[name](self))
 
     # ------------------------------------------------------------ what it cannot do
@@ -98,8 +113,12 @@ class Joint:
             return "ToDtype changes the type of boxes or labels"
         if self.shape.sanitized and not {"boxes", "labels"} <= set(self.keys):
             return "SanitizeBoundingBoxes needs the keys boxes and labels"
-        if "boxes" in self.keys and not set(self.ops) <= WHOLE and self._has_whole_boxes():
-            return "some boxes are integers, which torchvision rounds after every op that resizes or rotates"
+        if "boxes" in self.keys and not self.ops <= WHOLE and self._has_whole_boxes():
+            self.whole = True
+            if not self.ops <= WHOLE | RESIZES:
+                return "some boxes are integers, which torchvision rounds after every op that rotates or distorts"
+            if self._has_whole_floats():
+                return "some images have boxes of integers, and others only floats without a fraction"
         return ""
 
     def agrees(self, source: Any) -> bool:
@@ -112,24 +131,33 @@ class Joint:
     def _has_whole_boxes(self) -> bool:
         if self.name == "VOCDetection":
             return True
-        coco = self.inner.coco
+        return any(row and all(type(v) is int for v in row) for row in self._coordinates())
+
+    def _has_whole_floats(self) -> bool:
+        """Whether the numbers of an image are all whole, but not all of them integers."""
+        if self.name == "VOCDetection":
+            return False
+        return any(
+            any(type(v) is float for v in row) and all(float(v).is_integer() for v in row)
+            for row in self._coordinates()
+        )
+
+    def _coordinates(self) -> Iterator[list[Any]]:
+        """All numbers of the boxes of each image."""
         for image in self.inner.ids:
-            notes = notes_of(coco, image)
-            if notes and all(type(v) is int for note in notes for v in note.get("bbox", ())):
-                return True
-        return False
+            yield [v for one in annotations_of(self.inner.coco, image) for v in one.get("bbox", ())]
 
     # ------------------------------------------------------------ samples
 
     def _coco(self, i: int, row: dict[str, Any]) -> tuple[Any, Any]:
         image, number = self.shape.image_of(row["image"]), self.inner.ids[i]
-        notes = notes_of(self.inner.coco, number)
-        if not notes:
+        annotations = annotations_of(self.inner.coco, number)
+        if not annotations:
             return image, {"image_id": number}
         target: dict[str, Any] = {"image_id": number} if "image_id" in self.keys else {}
         if "boxes" in self.keys:
             boxes = row["boxes"]
-            if all(type(v) is int for note in notes for v in note["bbox"]):
+            if all(type(v) is int for annotation in annotations for v in annotation["bbox"]):
                 boxes = boxes.to(framework("torch").int64)
             target["boxes"] = self.shape.boxes_of(boxes, tuple(image.shape[-2:]))
         if "masks" in self.keys:
@@ -137,7 +165,7 @@ class Joint:
         if "labels" in self.keys:
             target["labels"] = row["category_id"]
         for key in sorted(self.keys - {"image_id", "boxes", "masks", "labels"}):
-            target[key] = [note[key] for note in notes if key in note]
+            target[key] = [annotation[key] for annotation in annotations if key in annotation]
         return image, target
 
     def _voc(self, i: int, row: dict[str, Any]) -> tuple[Any, Any]:

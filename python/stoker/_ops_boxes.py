@@ -31,6 +31,19 @@ class ClampBoundingBoxes(Op):
         super().__init__()
 
 
+class WholeBoundingBoxes(Op):
+    """Keeps boxes of whole numbers whole: ops that resize cut fractions off, as torchvision does for integers.
+
+    If any number of the boxes of an image has a fraction, the op does nothing.
+
+    >>> WholeBoundingBoxes()
+    WholeBoundingBoxes
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
 class ConvertBoundingBoxFormat(Op):
     """Delivers boxes in another format.
 

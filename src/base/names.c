@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.c -- a set of byte strings: one pool of bytes, open addressing, linear probing.
+ * names.c -- distinct byte strings: one pool of bytes, open addressing, linear probing.
  */
 #include "base/names.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/nearest.h"
 
 static const uint64_t *ends_of(const struct names *s)
 {
@@ -138,10 +137,8 @@ uint32_t *names_sorted(const struct names *s)
 
 enum { NAMES_LOOKED_AT = 10000 };
 
-const char *names_nearest(const struct names *s, const char *word)
+void names_nearest(const struct names *s, struct nearest *n)
 {
-    struct nearest near = {.word = word};
     for (uint32_t i = 0; i < s->n && i < NAMES_LOOKED_AT; i++)
-        nearest_try(&near, names_at(s, i), names_length(s, i));
-    return near.found;
+        nearest_try(n, names_at(s, i), names_length(s, i));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.h -- a set of byte strings, indexed in the order they were added.
+ * names.h -- distinct byte strings, indexed in the order they were added.
  *
  *     struct names s = {0};
  *     uint32_t i;
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/nearest.h"
 
 struct names {
     struct buf pool; /* all strings, each followed by a 0 */
@@ -27,8 +28,8 @@ int names_add(struct names *s, const void *p, size_t n, uint32_t *out);
 bool names_find(const struct names *s, const void *p, size_t n, uint32_t *out);
 const char *names_at(const struct names *s, uint32_t i);
 size_t names_length(const struct names *s, uint32_t i);
-/* The name that word is most likely a misspelling of; NULL: none. */
-const char *names_nearest(const struct names *s, const char *word);
+/* Tries the names, the first 10,000 at most. */
+void names_nearest(const struct names *s, struct nearest *n);
 /* The indices in byte order of their strings, from malloc. NULL: no memory. n > 0. */
 uint32_t *names_sorted(const struct names *s);
 void names_done(struct names *s); /* accepts a zeroed struct; may be called twice */

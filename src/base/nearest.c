@@ -4,6 +4,7 @@
  */
 #include "base/nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -50,4 +51,17 @@ void nearest_try(struct nearest *n, const char *name, size_t name_bytes)
         n->found = name;
         n->distance = d;
     }
+}
+
+void nearest_try_all(struct nearest *n, const char *const *names, int n_names)
+{
+    for (int i = 0; i < n_names; i++)
+        nearest_try(n, names[i], strlen(names[i]));
+}
+
+const char *nearest_hint(struct nearest *n)
+{
+    if (n->found)
+        snprintf(n->hint, sizeof n->hint, "; did you mean %s%.64s?", n->prefix ? n->prefix : "", n->found);
+    return n->hint;
 }

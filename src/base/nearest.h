@@ -5,6 +5,7 @@
  *     struct nearest n = {.word = "Rezise"};
  *     nearest_try(&n, "Resize", 6); ...
  *     n.found                            NULL: no name is close
+ *     nearest_hint(&n)                   "; did you mean Resize?", the end of every message about an unknown name
  */
 #ifndef NEAREST_H
 #define NEAREST_H
@@ -14,9 +15,14 @@
 struct nearest {
     const char *word;
     const char *found;
-    size_t distance; /* of the found name */
+    size_t distance;    /* of the found name */
+    const char *prefix; /* of the name in the hint; NULL: none */
+    char hint[96];
 };
 
 void nearest_try(struct nearest *n, const char *name, size_t name_bytes);
+void nearest_try_all(struct nearest *n, const char *const *names, int n_names);
+/* "" if no name is close. Valid as long as n. */
+const char *nearest_hint(struct nearest *n);
 
 #endif

@@ -22,14 +22,12 @@ void nearest_list_add(struct nearest_list *l, const char *name)
 
 int nearest_list_error(struct nearest_list *l, const char *before, const char *noun, stk_error *e)
 {
-    const char *like = l->like.found;
     l->all.max = LISTED_MAX + 32;
     if (l->shown < l->n)
         buf_printf(&l->all, "%s%d %s", l->shown ? " and " : "", l->n - l->shown, l->shown ? "more" : "with long names");
-    const int rc = error_set(e, STK_EUSAGE, "open", "%s %s %.100s%s%.60s%s; the %s%s %s %.*s", before, noun,
-                             l->like.word, like ? " (did you mean " : "", like ? like : "", like ? "?)" : "", noun,
-                             l->n == 1 ? "" : "s", l->n == 1 ? "is" : "are", l->all.len > 0 ? (int)l->all.len : 4,
-                             l->all.len > 0 ? (char *)l->all.data : "none");
+    const int rc = error_set(e, STK_EUSAGE, "open", "%s %s %.100s; the %s%s %s %.*s%s", before, noun, l->like.word,
+                             noun, l->n == 1 ? "" : "s", l->n == 1 ? "is" : "are", l->all.len > 0 ? (int)l->all.len : 4,
+                             l->all.len > 0 ? (char *)l->all.data : "none", nearest_hint(&l->like));
     buf_done(&l->all);
     return rc;
 }

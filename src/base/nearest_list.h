@@ -22,7 +22,7 @@ struct nearest_list {
 };
 
 void nearest_list_add(struct nearest_list *l, const char *name);
-/* "there is no column X (did you mean Y?); the columns are Y, Z and 3 more": before is "there is no", noun "column". */
+/* "there is no column X; the columns are Y, Z and 3 more; did you mean Y?": before is "there is no", noun "column". */
 int nearest_list_error(struct nearest_list *l, const char *before, const char *noun, stk_error *e);
 
 #endif

@@ -80,6 +80,7 @@ static inline int32_t head_height(const struct head *h)
 struct boxes {
     int n;
     const float (*at)[4];
+    bool whole; /* all of their numbers are whole */
 };
 
 /* The key of the random numbers of a sample; rng_init() adds the op. */

@@ -130,11 +130,6 @@ int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t 
     return STK_OK;
 }
 
-static int64_t elements(const struct field *f, const struct ragged_row *p)
-{
-    return field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
-}
-
 /* Joins the values of all rows, and writes where each row begins. */
 static int join_values(struct stk_batch *b, int i)
 {
@@ -144,8 +139,9 @@ static int join_values(struct stk_batch *b, int i)
     uint64_t bytes = 0;
     for (int64_t row = 0; row < rows; row++) {
         offsets[row] = all;
-        all += elements(f, &b->ragged_rows[i][row]);
-        bytes += b->ragged_rows[i][row].n;
+        const struct ragged_row *p = &b->ragged_rows[i][row];
+        all += field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
+        bytes += p->n;
     }
     offsets[rows] = all;
     if (!join_memory(b, i, bytes))

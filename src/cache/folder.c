@@ -22,7 +22,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "cache/cache.h"
-#include "cache/segment.h"
+#include "cache/volume.h"
 
 enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
@@ -135,7 +135,7 @@ static void add_file(stk_cached *c, const char *file, const struct stat *st)
 {
     c->bytes += (int64_t)st->st_size;
     if (text_has_suffix(file, ".index")) {
-        c->entries += (int64_t)st->st_size / (int64_t)sizeof(struct segment_record);
+        c->entries += (int64_t)st->st_size / (int64_t)sizeof(struct volume_record);
         c->used = (int64_t)st->st_mtim.tv_sec > c->used ? (int64_t)st->st_mtim.tv_sec : c->used;
     }
 }
@@ -152,15 +152,15 @@ static void sum_up(struct going *g, stk_cached kinds[CACHE_KINDS])
 
 int folder_list(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user)
 {
-    struct going sets, files;
-    const int rc = open_data(cache_dir, &sets);
+    struct going datasets, files;
+    const int rc = open_data(cache_dir, &datasets);
     int stop = 0;
     if (rc)
         return rc == ENOENT ? 0 : rc;
-    for (const char *set; !stop && (set = next(&sets));) {
+    for (const char *dataset; !stop && (dataset = next(&datasets));) {
         char source[PATH_MAX];
         stk_cached kinds[CACHE_KINDS] = {{0}};
-        if (!begin(&files, dirfd(sets.d), set))
+        if (!begin(&files, dirfd(datasets.d), dataset))
             continue;
         read_source(dirfd(files.d), source, sizeof source);
         sum_up(&files, kinds);
@@ -171,7 +171,7 @@ int folder_list(const char *cache_dir, int (*each)(void *user, const stk_cached 
         }
         closedir(files.d);
     }
-    closedir(sets.d);
+    closedir(datasets.d);
     return 0;
 }
 
@@ -190,7 +190,7 @@ int64_t folder_bytes(const char *cache_dir)
 
 /* ------------------------------------------------------------------ deleting */
 
-static int clear_set(struct going *g, const char *kind, int64_t *bytes)
+static int clear_dataset(struct going *g, const char *kind, int64_t *bytes)
 {
     struct stat st;
     int rc = 0;
@@ -219,23 +219,23 @@ static bool is_empty(struct going *g)
 
 int folder_clear(const char *cache_dir, const char *kind, const char *source, int64_t *bytes)
 {
-    struct going sets, files;
-    int rc = open_data(cache_dir, &sets);
+    struct going datasets, files;
+    int rc = open_data(cache_dir, &datasets);
     if (rc)
         return rc == ENOENT ? 0 : rc;
-    for (const char *set; (set = next(&sets));) {
+    for (const char *dataset; (dataset = next(&datasets));) {
         char named[PATH_MAX];
-        if (!begin(&files, dirfd(sets.d), set))
+        if (!begin(&files, dirfd(datasets.d), dataset))
             continue;
         read_source(dirfd(files.d), named, sizeof named);
         if (!source || strcmp(source, named) == 0) {
-            const int why = clear_set(&files, kind, bytes);
+            const int why = clear_dataset(&files, kind, bytes);
             rc = why ? why : rc;
             if (is_empty(&files) && unlinkat(dirfd(files.d), "source", 0) == 0)
-                unlinkat(dirfd(sets.d), set, AT_REMOVEDIR);
+                unlinkat(dirfd(datasets.d), dataset, AT_REMOVEDIR);
         }
         closedir(files.d);
     }
-    closedir(sets.d);
+    closedir(datasets.d);
     return rc;
 }

@@ -3,7 +3,7 @@
  * folder.h -- the layout of the cache folder.
  *
  *     CACHE_DIR/data/0123456789abcdef/source                    the dataset's name, for people
- *     CACHE_DIR/data/0123456789abcdef/KIND.VARIANT.PID.TIME.*   segments
+ *     CACHE_DIR/data/0123456789abcdef/KIND.VARIANT.PID.TIME.*   volumes
  *     CACHE_DIR/index/0123456789abcdef                          indexes, which belong to src/source/
  */
 #ifndef FOLDER_H

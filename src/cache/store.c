@@ -2,10 +2,10 @@
 /*
  * store.c -- entries on disk.
  *
- *     slots[sample] --> spots[] --> segments[].data
+ *     slots[sample] --> spots[] --> volumes[].data
  *     key --> table ------^
  *
- * At open the indexes of all segments are read into spots, and the table finds them by key. The first lookup of a
+ * At open the indexes of all volumes are read into spots, and the table finds them by key. The first lookup of a
  * sample goes through the table, under lock: the key contains the current version of the sample. The slot remembers the
  * spot, and later lookups need no lock. A key may have several spots, if two processes wrote it, or if it was written
  * again after an entry was found damaged. The longest one counts, then the latest. A damaged one is forgotten, and the
@@ -34,7 +34,7 @@
 
 struct spot {
     uint64_t key, at, sum;
-    uint32_t n, segment;
+    uint32_t n, volume;
 };
 
 enum { UNKNOWN = 0, FILLING = 1, FIRST = 2, LOOK = 8 };
@@ -93,10 +93,10 @@ static int64_t look_up(const struct store *s, uint64_t key)
 
 /* Returns the index of the new spot; -1: no room. During open a better spot replaces an older one with the same key:
  * otherwise entries that grew from run to run would use up the room. */
-static int64_t add_spot(struct store *s, const struct segment_record *r, int segment)
+static int64_t add_spot(struct store *s, const struct volume_record *r, int volume)
 {
     const struct spot new = {
-        .key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
+        .key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .volume = (uint32_t)volume};
     const int64_t old = look_up(s, r->key);
     if (s->opening && old >= 0) {
         struct spot *p = &s->spots[s->table[old] - 1];
@@ -118,36 +118,33 @@ static int64_t add_spot(struct store *s, const struct segment_record *r, int seg
 
 /* ------------------------------------------------------------------ reading the indexes */
 
-struct reading {
-    struct store *s;
-    int segment;
-};
-
-static void take_record(void *user, const struct segment_record *r)
+static void take_records(struct store *s, int volume)
 {
-    const struct reading *g = user;
-    if (r->kind == g->s->kind)
-        add_spot(g->s, r, g->segment);
+    struct volume_record some[VOLUME_AT_ONCE];
+    for (int n; (n = volume_news(&s->volumes[volume], some)) > 0;)
+        for (int i = 0; i < n; i++)
+            if (some[i].kind == s->kind)
+                add_spot(s, &some[i], volume);
 }
 
-static bool has_segment(const struct store *s, const char *name, size_t length)
+static bool has_volume(const struct store *s, const char *name, size_t length)
 {
-    for (int i = 0; i < s->n_segments; i++)
-        if (strncmp(s->segments[i].name, name, length) == 0 && s->segments[i].name[length] == 0)
+    for (int i = 0; i < s->n_volumes; i++)
+        if (strncmp(s->volumes[i].name, name, length) == 0 && s->volumes[i].name[length] == 0)
             return true;
     return false;
 }
 
-/* If a file is the index of a segment of this kind: the length of its name without the suffix. Otherwise 0. */
+/* If a file is the index of a volume of this kind: the length of its name without the suffix. Otherwise 0. */
 static size_t is_index(const struct store *s, const char *file)
 {
     const size_t n = strlen(file), suffix = strlen(".index"), prefix = strlen(s->prefix);
-    if (n <= suffix || n - suffix >= SEGMENT_NAME || strcmp(file + n - suffix, ".index") != 0)
+    if (n <= suffix || n - suffix >= VOLUME_NAME || strcmp(file + n - suffix, ".index") != 0)
         return 0;
     return strncmp(file, s->prefix, prefix) == 0 && file[prefix] == '.' ? n - suffix : 0;
 }
 
-static void find_segments(struct store *s)
+static void find_volumes(struct store *s)
 {
     const int fd = fcntl(s->dir, F_DUPFD_CLOEXEC, 0);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -157,28 +154,26 @@ static void find_segments(struct store *s)
         return;
     }
     rewinddir(d); /* duplicated descriptors share their position */
-    for (const struct dirent *f; s->n_segments < STORE_SEGMENTS && (f = readdir(d));) {
-        char name[SEGMENT_NAME];
+    for (const struct dirent *f; s->n_volumes < STORE_VOLUMES && (f = readdir(d));) {
+        char name[VOLUME_NAME];
         const size_t n = is_index(s, f->d_name);
-        if (n == 0 || has_segment(s, f->d_name, n))
+        if (n == 0 || has_volume(s, f->d_name, n))
             continue;
         snprintf(name, sizeof name, "%.*s", (int)n, f->d_name);
-        if (segment_open(&s->segments[s->n_segments], s->dir, name) == 0)
-            s->n_segments++;
+        if (volume_open(&s->volumes[s->n_volumes], s->dir, name) == 0)
+            s->n_volumes++;
     }
     closedir(d);
 }
 
-/* Reads new segments and new records of other processes. */
+/* Reads new volumes and new records of other processes. */
 static void look(struct store *s)
 {
     const int64_t before = s->bytes;
-    find_segments(s);
-    for (int i = 0; i < s->n_segments; i++) {
-        struct reading g = {s, i};
+    find_volumes(s);
+    for (int i = 0; i < s->n_volumes; i++)
         if (i != s->own)
-            segment_news(&s->segments[i], take_record, &g);
-    }
+            take_records(s, i);
     s->held += s->bytes - before;
 }
 
@@ -225,29 +220,29 @@ int store_open(struct store *s, const struct cache_options *o)
     s->held = o->own ? s->bytes : folder_bytes(o->folder);
     set_limits(s, o);
     const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    for (int i = 0; i < s->n_segments; i++)
-        futimens(s->segments[i].index, now); /* the time of last use, for `cache ls` */
+    for (int i = 0; i < s->n_volumes; i++)
+        futimens(s->volumes[i].index, now); /* the time of last use, for `cache ls` */
     return 0;
 }
 
 /* If the store is full, and hardly any entry was used although half of all samples were looked up, the files have
- * changed. Then the entries are deleted, and the next run starts with an empty store. Segments that another process
+ * changed. Then the entries are deleted, and the next run starts with an empty store. Volumes that another process
  * writes to are not deleted. */
 static void clear_stale(struct store *s)
 {
     const uint64_t useful = s->useful + s->n_spots - s->found; /* including the entries of this run */
     if (!s->full || useful >= (s->found + 15) / 16 || (int64_t)s->misses < s->samples / 2)
         return;
-    for (int i = 0; i < s->n_segments; i++)
-        if (i == s->own || segment_lock(&s->segments[i], s->dir) == 0)
-            segment_unlink(&s->segments[i], s->dir);
+    for (int i = 0; i < s->n_volumes; i++)
+        if (i == s->own || volume_lock(&s->volumes[i], s->dir) == 0)
+            volume_unlink(&s->volumes[i], s->dir);
 }
 
 void store_close(struct store *s)
 {
     clear_stale(s);
-    for (int i = 0; i < s->n_segments; i++)
-        segment_close(&s->segments[i]);
+    for (int i = 0; i < s->n_volumes; i++)
+        volume_close(&s->volumes[i]);
     if (s->dir >= 0)
         close(s->dir);
     pages_free((void *)s->slots, (size_t)s->samples * sizeof *s->slots);
@@ -319,10 +314,10 @@ bool store_load(struct store *s, const struct cache_entry *e, void *to)
 {
     const uint32_t spot = (e->spot & ~PROVED) - FIRST;
     const struct spot *p = &s->spots[spot];
-    const bool read = file_read_at(s->segments[p->segment].data, to, p->n, (int64_t)p->at);
+    const bool read = file_read_at(s->volumes[p->volume].data, to, p->n, (int64_t)p->at);
     if (read && (e->spot & PROVED))
         return true;
-    if (!read || segment_sum(p->key, to, p->n) != p->sum) {
+    if (!read || volume_sum(p->key, to, p->n) != p->sum) {
         forget(s, e, spot);
         return false;
     }
@@ -334,35 +329,33 @@ bool store_load(struct store *s, const struct cache_entry *e, void *to)
 
 /* ------------------------------------------------------------------ keeping */
 
-/* Chooses the segment to write to, under lock: one that no process writes to any more, or a new one. */
+/* Chooses the volume to write to, under lock: one that no process writes to any more, or a new one. */
 static int choose_own(struct store *s)
 {
-    for (int i = 0; i < s->n_segments; i++) {
-        struct reading g = {s, i};
-        if (segment_lock(&s->segments[i], s->dir) != 0)
+    for (int i = 0; i < s->n_volumes; i++) {
+        if (volume_lock(&s->volumes[i], s->dir) != 0)
             continue;
-        segment_news(&s->segments[i], take_record, &g); /* records of the process that had it before */
+        take_records(s, i); /* records of the process that had it before */
         s->own = i;
         return 0;
     }
-    if (s->n_segments == STORE_SEGMENTS)
+    if (s->n_volumes == STORE_VOLUMES)
         return refuse(s, "too many processes write to its folder", 0);
-    struct reading g = {s, s->n_segments};
-    const int why = segment_make(&s->segments[s->n_segments], s->dir, s->prefix);
+    const int why = volume_make(&s->volumes[s->n_volumes], s->dir, s->prefix);
     if (why)
         return refuse(s, "its folder cannot be written to", why);
-    s->own = s->n_segments++;
-    segment_news(&s->segments[s->own], take_record, &g); /* records of a process that locked it before us */
+    s->own = s->n_volumes++;
+    take_records(s, s->own); /* records of a process that locked it before us */
     return 0;
 }
 
 static bool fits(struct store *s, size_t n)
 {
-    const int64_t need = (int64_t)(n + sizeof(struct segment_record));
+    const int64_t need = (int64_t)(n + sizeof(struct volume_record));
     if (s->read_only || n == 0 || n > INT32_MAX)
         return false;
     const bool yes = s->n_spots < s->max_spots && need <= s->limit - s->held &&
-                     (s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end);
+                     (s->own < 0 || need <= s->file_limit - s->volumes[s->own].data_end);
     s->full |= !yes;
     return yes;
 }
@@ -392,10 +385,10 @@ static int64_t claim(struct store *s, size_t n)
     int64_t at = -1;
     pthread_mutex_lock(&s->lock);
     if (fits(s, n) && disk_has_room(s, n) && (s->own >= 0 || choose_own(s) == 0) && fits(s, n)) {
-        struct segment *own = &s->segments[s->own];
+        struct volume *own = &s->volumes[s->own];
         at = own->data_end;
         own->data_end += (int64_t)n;
-        s->held += (int64_t)(n + sizeof(struct segment_record));
+        s->held += (int64_t)(n + sizeof(struct volume_record));
     }
     pthread_mutex_unlock(&s->lock);
     return at;
@@ -404,9 +397,9 @@ static int64_t claim(struct store *s, size_t n)
 /* Writes the bytes, then the record. Returns the index of its spot, or -1. */
 static int64_t write_entry(struct store *s, uint64_t key, int64_t at, const void *bytes, size_t n)
 {
-    struct segment *own = &s->segments[s->own]; /* once chosen, it does not change */
+    struct volume *own = &s->volumes[s->own]; /* once chosen, it does not change */
     int why = file_write_at(own->data, bytes, n, at);
-    const struct segment_record r = segment_record(s->kind, key, at, bytes, n);
+    const struct volume_record r = volume_record(s->kind, key, at, bytes, n);
     int64_t spot = -1;
     pthread_mutex_lock(&s->lock);
     if (why == 0 && !s->read_only)

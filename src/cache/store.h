@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 #include "cache/cache.h"
-#include "cache/segment.h"
+#include "cache/volume.h"
 
-enum { STORE_SEGMENTS = 64, STORE_WORDS = 256 };
+enum { STORE_VOLUMES = 64, STORE_WORDS = 256 };
 
 struct spot;
 
 struct store {
     int dir; /* the dataset's folder; -1: none */
     uint32_t kind;
-    char prefix[40];         /* of the names of its segments */
+    char prefix[40];         /* of the names of its volumes */
     _Atomic uint32_t *slots; /* one per sample: its spot, once it was found */
     int64_t samples;
 
@@ -31,8 +31,8 @@ struct store {
     uint32_t *table; /* key -> spot + 1 */
     uint32_t n_spots, max_spots, table_size;
     uint32_t found; /* spots at open */
-    struct segment segments[STORE_SEGMENTS];
-    int n_segments, own;                    /* own: the segment that we write to; -1: none yet */
+    struct volume volumes[STORE_VOLUMES];
+    int n_volumes, own;                     /* own: the volume that we write to; -1: none yet */
     uint64_t misses, useful;                /* lookups by key that failed; that succeeded */
     int64_t entries, bytes;                 /* keys that can be found; bytes written for them */
     int64_t held, limit, file_limit, spare; /* held and limit of the folder; limit of a file; to stay free on disk */

@@ -2,8 +2,8 @@
 /*
  * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
  *
- *     huffman     a thread for each segment of codes
- *     unpack      a thread for each chunk of coefficients
+ *     huffman     a thread for each group of MCUs
+ *     expand      a thread for each chunk of coefficients
  *     idct        a thread for each block
  *     colour      a thread for each pixel of the crop
  *     between     a thread for each pixel after the first of two passes of a resize
@@ -25,7 +25,7 @@ static const struct {
     const char *name;
     unsigned threads; /* of a block */
 } passes[PASSES] = {
-    [PASS_HUFFMAN] = {"parcels_huffman", 128}, [PASS_UNPACK] = {"parcels_unpack", 64},
+    [PASS_HUFFMAN] = {"parcels_huffman", 128}, [PASS_EXPAND] = {"parcels_expand", 64},
     [PASS_IDCT] = {"parcels_idct", 128},       [PASS_COLOUR] = {"parcels_colour", 256},
     [PASS_BETWEEN] = {"parcels_between", 256}, [PASS_FINISH] = {"parcels_finish", 256},
 };
@@ -129,9 +129,9 @@ static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_row
         }
         used += bytes;
         if (at->kind == PARCEL_CODED)
-            count(&w, PASS_HUFFMAN, parcel_segments(at));
+            count(&w, PASS_HUFFMAN, parcel_groups(at));
         else
-            count(&w, PASS_UNPACK, parcel_chunks(at));
+            count(&w, PASS_EXPAND, parcel_chunks(at));
         count(&w, PASS_IDCT, parcel_first(at, at->components));
         count(&w, PASS_COLOUR, (uint32_t)(at->crop_w * at->crop_h));
         count(&w, PASS_BETWEEN, parcel_between_pixels(at));

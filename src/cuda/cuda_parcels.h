@@ -12,7 +12,7 @@
 #include "cuda/cuda_memory.h"
 #include "cuda/parcel.h"
 
-enum cuda_pass { PASS_HUFFMAN, PASS_UNPACK, PASS_IDCT, PASS_COLOUR, PASS_BETWEEN, PASS_FINISH, PASSES };
+enum cuda_pass { PASS_HUFFMAN, PASS_EXPAND, PASS_IDCT, PASS_COLOUR, PASS_BETWEEN, PASS_FINISH, PASSES };
 
 struct cuda_parcels {
     struct cuda *c;

@@ -180,12 +180,12 @@ extern "C" __global__ void parcels_huffman(const uint8_t *raw, uint8_t *made, ui
     const u64 row = first + blockIdx.y;
     const uint8_t *body = raw + row * pitch;
     const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);
-    if (h.kind != PARCEL_CODED || blockIdx.x * blockDim.x >= parcel_segments(&h))
+    if (h.kind != PARCEL_CODED || blockIdx.x * blockDim.x >= parcel_groups(&h))
         return;
     for (u32 i = threadIdx.x; i < 2 * h.components * PARCEL_LOOKS; i += blockDim.x)
         look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
     __syncthreads();
-    EACH(parcel_segments(&h))
+    EACH(parcel_groups(&h))
         if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
             *(volatile uint32_t *)(void *)scratch = (uint32_t)row + 1;
 }
@@ -203,15 +203,15 @@ static void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch,
             continue;
         for (uint32_t i = 0; i < 2 * (uint32_t)h.components * PARCEL_LOOKS; i++)
             look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
-        EACH(parcel_segments(&h))
+        EACH(parcel_groups(&h))
             if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
                 *(uint32_t *)(void *)scratch = (uint32_t)row + 1;
     }
 }
 #endif
 
-PARCELS(parcels_unpack, false, h.kind == PARCEL_COEFFICIENTS ? parcel_chunks(&h) : 0, 
-        parcel_unpack(&h, m.body + h.region, (int16_t *)(void *)m.rgb, i))
+PARCELS(parcels_expand, false, h.kind == PARCEL_COEFFICIENTS ? parcel_chunks(&h) : 0, 
+        parcel_expand(&h, m.body + h.region, (int16_t *)(void *)m.rgb, i))
 PARCELS(parcels_idct, false, parcel_first(&h, h.components),
         parcel_idct(&h, m.body + h.region, (const int16_t *)(const void *)m.rgb, m.samples, i))
 PARCELS(parcels_colour, false, (uint32_t)(h.crop_w * h.crop_h), parcel_colour(&h, m.samples, m.rgb, i))

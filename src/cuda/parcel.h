@@ -4,7 +4,7 @@
  *
  * In a batch whose images the device may finish, each row has the same room: a body, and after it a struct parcel. The
  * body has the finished pixels, or what the device makes them from: coefficients (decode/dct_region.h) or codes
- * (decode/jpeg_segments.h), and the tables of the resize (transform/plan.h). Offsets are from the start of the body.
+ * (decode/jpeg_groups.h), and the tables of the resize (transform/plan.h). Offsets are from the start of the body.
  * Both the host and nvcc read this file.
  */
 #ifndef PARCEL_H
@@ -38,7 +38,7 @@ struct parcel {
     int32_t flip_x, flip_y, across_first;   /* flip_x: if no pass across does it */
     struct parcel_pass x, y;
     uint32_t region; /* where the coefficients are, or the codes */
-    int32_t every;   /* MCUs in a segment of codes */
+    int32_t every;   /* MCUs in a group */
     /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch.
      * Coefficients are overwritten by pixels, and samples by what is between the two passes. */
     uint64_t coefficients, samples;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes those of one segment.
+ * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes those of one group of MCUs.
  *
- * As parcel_work.h, this is compiled for the device and, for tests, for the CPU. decode/jpeg_segments.h describes the
+ * As parcel_work.h, this is compiled for the device and, for tests, for the CPU. decode/jpeg_groups.h describes the
  * region; the C of decode/jpeg_entropy.c defines the result.
  */
 #ifndef PARCEL_HUFFMAN_H
@@ -12,8 +12,8 @@
 
 enum { PARCEL_CODES = 272, PARCEL_LOOK = 9, PARCEL_LOOKS = 1 << PARCEL_LOOK };
 
-/* As struct jpeg_segment. */
-struct parcel_segment {
+/* As struct jpeg_group. */
+struct parcel_group {
     uint32_t bit, stop;
     int16_t dc[3];
     uint16_t unused;
@@ -133,14 +133,14 @@ ON_DEVICE uint32_t parcel_at(const struct parcel_bits *r, const uint8_t *region)
     return (uint32_t)(p - region) * 8 + ((uint32_t)-left & 7);
 }
 
-ON_DEVICE uint32_t parcel_segments_x(const struct parcel *p)
+ON_DEVICE uint32_t parcel_groups_x(const struct parcel *p)
 {
     return (uint32_t)((p->across + p->every - 1) / p->every);
 }
 
-ON_DEVICE uint32_t parcel_segments(const struct parcel *p)
+ON_DEVICE uint32_t parcel_groups(const struct parcel *p)
 {
-    return parcel_segments_x(p) * (uint32_t)p->down;
+    return parcel_groups_x(p) * (uint32_t)p->down;
 }
 
 /* Where the blocks of a component go. */
@@ -164,15 +164,15 @@ ON_DEVICE int parcel_mcu(const struct parcel *p, struct parcel_bits *r, const ui
     return 1;
 }
 
-/* look: PARCEL_LOOKS entries for each table. Returns 0 if the segment does not end where the next one starts. */
+/* look: PARCEL_LOOKS entries for each table. Returns 0 if the group does not end where the next one starts. */
 ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, const uint16_t *look, int16_t *coef,
                              uint32_t i)
 {
-    const uint32_t across = parcel_segments_x(p), y = i / across, x = i % across;
+    const uint32_t across = parcel_groups_x(p), y = i / across, x = i % across;
     const uint8_t *codes = region + 128 * p->components;
-    const struct parcel_segment *s =
-        (const struct parcel_segment *)(const void *)(codes + 2 * PARCEL_CODES * p->components) + y * (across + 1) + x;
-    const struct parcel_segment from = s[0], to = s[1];
+    const struct parcel_group *s =
+        (const struct parcel_group *)(const void *)(codes + 2 * PARCEL_CODES * p->components) + y * (across + 1) + x;
+    const struct parcel_group from = s[0], to = s[1];
     struct parcel_bits r;
     r.bits = 0;
     r.n = r.made_up = 0;

@@ -2,7 +2,7 @@
 /*
  * parcel_work.h -- what one thread of the device does to a parcel.
  *
- *     parcel_unpack    a chunk of coefficients, from its streams to blocks
+ *     parcel_expand    a chunk of coefficients, from its streams to blocks
  *     parcel_idct      a block, from coefficients to samples
  *     parcel_colour    a pixel of the crop, from samples to RGB
  *     parcel_between   a pixel after the first of two passes of a resize
@@ -128,7 +128,7 @@ ON_DEVICE void parcel_block(struct parcel_streams *s, int16_t *coef)
     s->dc += 2;
 }
 
-ON_DEVICE void parcel_unpack(const struct parcel *p, const uint8_t *body, int16_t *coef, uint32_t chunk)
+ON_DEVICE void parcel_expand(const struct parcel *p, const uint8_t *body, int16_t *coef, uint32_t chunk)
 {
     const uint8_t *index = body + p->components * 128 + 4 * chunk;
     const uint8_t *at = body + parcel_le32(index);

@@ -17,7 +17,7 @@ struct dct_region {
     /* Set by the caller: where it goes. */
     uint8_t *to;
     size_t room;
-    bool codes; /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_segments.h) */
+    bool codes; /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_groups.h) */
     /* Set by the decoder. */
     size_t used;  /* bytes; 0: it did not fit */
     int32_t w, h; /* of the whole image */
@@ -25,7 +25,7 @@ struct dct_region {
     bool halves_columns, halves_rows; /* of chroma */
     int32_t x, y, across, down;       /* the first MCU; how many there are */
     bool coded;                       /* it has coded bytes */
-    int32_t every;                    /* MCUs in a segment of them */
+    int32_t every;                    /* MCUs in a group */
 };
 
 #endif

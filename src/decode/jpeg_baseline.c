@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "decode/jpeg_segments.h"
+#include "decode/jpeg_groups.h"
 #include "decode/jpeg_strip.h"
 #include "decode/jpeg_walk.h"
 
@@ -122,7 +122,7 @@ static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, cons
     return job->region && job->region->codes &&
            (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
            jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
-           jpeg_segments_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
+           jpeg_groups_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
 }
 
 /* The file's own orientation; 0: unknown, because it was to be ignored. */

@@ -3,8 +3,7 @@
  * jpeg_kernel_c.c -- the JPEG kernels in plain C, which define the result, and the table of kernels for a CPU.
  *
  * The IDCT is Loeffler's with 13-bit constants, first over columns, then over rows, with two extra bits in between.
- * Overflow follows libjpeg-turbo's vector code: coefficients and their sums wrap at 16 bits, products and their sums
- * at
+ * Overflow follows libjpeg-turbo's vector code: coefficients and their sums wrap at 16 bits, products and their sums at
  * 32, and results saturate. No encoder comes near that, but damaged files do.
  */
 #include "decode/jpeg_kernel.h"

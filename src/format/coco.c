@@ -20,6 +20,12 @@ static bool is(struct slice s, const char *word)
     return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
+/* A member that is missing is NULL, to which nothing may be added. */
+static struct json_cursor cursor_of(struct slice text)
+{
+    return (struct json_cursor){.p = text.p, .end = text.n > 0 ? text.p + text.n : text.p};
+}
+
 /* ------------------------------------------------------------------ values */
 
 const char *coco_number(struct slice text, double *out)
@@ -46,13 +52,15 @@ static bool read_integer(struct slice text, int64_t *out)
 /* A string without its escapes, in place. */
 static bool read_text(struct slice text, struct slice *out)
 {
+    if (text.n == 0)
+        return false;
     struct json_reader r = {.p = text.p, .end = text.p + text.n};
-    return text.n > 0 && json_read_string(&r, out) && !memchr(out->p, 0, out->n);
+    return json_read_string(&r, out) && !memchr(out->p, 0, out->n);
 }
 
 const char *coco_numbers(struct slice text, struct buf *to)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice one;
     while (json_array_next(&c, &one)) {
         double v;
@@ -66,7 +74,7 @@ const char *coco_numbers(struct slice text, struct buf *to)
 
 const char *coco_box(struct slice text, double to[4])
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice one;
     int n = 0;
     if (text.n == 0)
@@ -93,7 +101,7 @@ static const char *id_problem(const struct json_cursor *c)
 
 const char *coco_image(struct slice text, struct coco_image *out)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice key, value, name = {0};
     bool id = false;
     *out = (struct coco_image){0};
@@ -118,7 +126,7 @@ const char *coco_image(struct slice text, struct coco_image *out)
 
 static int64_t count_elements(struct slice text)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice one;
     int64_t n = 0;
     while (json_array_next(&c, &one))
@@ -128,7 +136,7 @@ static int64_t count_elements(struct slice text)
 
 const char *coco_category(struct slice text, struct coco_category *out)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice key, value, name = {0};
     bool id = false;
     *out = (struct coco_category){0};
@@ -147,7 +155,7 @@ const char *coco_category(struct slice text, struct coco_category *out)
 
 const char *coco_annotation(struct slice text, struct coco_annotation *out)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice key, value;
     bool image = false;
     *out = (struct coco_annotation){0};
@@ -179,7 +187,7 @@ const char *coco_annotation(struct slice text, struct coco_annotation *out)
 
 static const char *draw_polygons(struct slice text, struct rle_mask *m, struct buf *points, struct buf *scratch)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice one;
     int64_t n = 0;
     for (; json_array_next(&c, &one); n++) {
@@ -201,7 +209,7 @@ static const char *draw_polygons(struct slice text, struct rle_mask *m, struct b
 
 static const char *draw_runs(struct slice text, struct rle_mask *m)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice one;
     const char *problem = NULL;
     while (!problem && json_array_next(&c, &one)) {
@@ -217,14 +225,14 @@ static const char *draw_runs(struct slice text, struct rle_mask *m)
 
 static const char *draw_rle(struct slice text, struct rle_mask *m)
 {
-    struct json_cursor c = {.p = text.p, .end = text.p + text.n};
+    struct json_cursor c = cursor_of(text);
     struct slice key, value, counts = {0}, size = {0};
     while (json_object_next(&c, &key, &value))
         if (is(key, "counts"))
             counts = value;
         else if (is(key, "size"))
             size = value;
-    struct json_cursor s = {.p = size.p, .end = size.p + size.n};
+    struct json_cursor s = cursor_of(size);
     struct slice h, w;
     int64_t height, width;
     if (c.problem || counts.n == 0)

@@ -32,7 +32,7 @@ void decompress_again(struct decompressor *d);
 enum gunzip_state decompress_run(struct decompressor *d, const uint8_t **in, size_t *n_in, uint8_t **out,
                                  size_t *n_out);
 
-/* Bytes of memory that the member needs which starts with these bytes: DECOMPRESS_HEAD, or fewer at the end of the
+/* Bytes of memory that decompressing a member needs. p: its first DECOMPRESS_HEAD bytes, or fewer at the end of the
  * file. */
 enum { DECOMPRESS_HEAD = 18 };
 size_t decompress_needs(enum stream_form form, const uint8_t *p, size_t n);

@@ -6,7 +6,7 @@
  *     while (voc_next(&v, &object)) ...      in order
  *     if (v.problem) ...                     what is wrong with the file
  *
- * Nothing that XML can do with entities is done: a file that declares some is refused.
+ * Entities are not expanded: a file that declares some is refused.
  */
 #ifndef VOC_H
 #define VOC_H

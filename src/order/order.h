@@ -34,7 +34,7 @@ struct order {
     bool shuffle, drop_last, pad_last;
     bool passes;        /* epochs are consecutive pieces of one walk that passes over the samples again and again */
     bool sampled;       /* the caller gives the order of every epoch; n is unused */
-    int64_t mine, all;  /* with sampled: the rank, and how many there are, which repeats of a sample count */
+    int64_t mine, all;  /* with sampled: rank and number of ranks, so that a repeated sample differs by rank */
     struct alias alias; /* alias.n > 0: every position is drawn by weight */
     struct mix mix;     /* mix.n > 0: sources are mixed, and epochs are consecutive pieces of one walk */
     struct blocks near; /* near.n > 0: shuffling stays within windows over shuffled blocks */

@@ -29,7 +29,7 @@ static int check_one(const struct checking *c, struct json_value v, struct buf *
     name->len = 0;
     if (!json_get_text(json_find(v, "name"), name) || !json_get_int(json_find(v, "bytes"), &bytes) ||
         !json_get_hex(json_find(v, "checksum"), &sum))
-        return c->each(c->user, pack_note_name, "lacks the name, size or checksum of a file; pack again", 0);
+        return c->each(c->user, pack_manifest_name, "lacks the name, size or checksum of a file; pack again", 0);
     const char *file = (const char *)name->data;
     if (outfile_check(c->dir, file, &found, &is, &e) != STK_OK)
         snprintf(reason, sizeof reason, "%.150s", e.reason);
@@ -57,23 +57,23 @@ static int check_count(const struct checking *c, int64_t packed, int64_t *files)
     snprintf(reason, sizeof reason, "says that the pack has %lld samples, but a reader finds %lld", (long long)packed,
              (long long)found);
     ++*files; /* stoker.json */
-    return c->each(c->user, pack_note_name, reason, 0);
+    return c->each(c->user, pack_manifest_name, reason, 0);
 }
 
 static int check_all(const struct checking *c, const struct buf *text, int64_t *files, stk_error *e)
 {
-    const struct json_value note = json_document(text->data, text->len);
+    const struct json_value manifest = json_document(text->data, text->len);
     struct buf name = {0};
     int64_t version, packed;
     int stopped = 0;
-    if (!json_get_int(json_find(note, "stoker_pack"), &version))
+    if (!json_get_int(json_find(manifest, "stoker_pack"), &version))
         return STK_OK;
-    for (struct json_value v = json_first(json_find(note, "shards")); v.p && !stopped; v = json_next(v)) {
+    for (struct json_value v = json_first(json_find(manifest, "shards")); v.p && !stopped; v = json_next(v)) {
         stopped = check_one(c, v, &name);
         ++*files;
     }
     buf_done(&name);
-    if (!stopped && json_get_int(json_find(note, "samples"), &packed))
+    if (!stopped && json_get_int(json_find(manifest, "samples"), &packed))
         stopped = check_count(c, packed, files);
     return stopped ? error_set(e, STK_STOPPED, "verify", "stopped") : STK_OK;
 }
@@ -86,7 +86,7 @@ int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, c
     const int dir = open(pack, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0) /* not a pack */
         return STK_OK;
-    int rc = pack_note_read(dir, &text, e);
+    int rc = pack_manifest_read(dir, &text, e);
     if (rc == STK_OK)
         rc = check_all(&(struct checking){pack, dir, each, user}, &text, files, e);
     else if (rc == STK_ENOTFOUND)

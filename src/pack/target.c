@@ -64,7 +64,7 @@ static void write_shards(struct json *j, const struct journal *journal)
     json_close(j, ']');
 }
 
-static int write_note(struct target *t, stk_error *e)
+static int write_manifest(struct target *t, stk_error *e)
 {
     char *text = NULL;
     size_t n = 0;
@@ -90,7 +90,7 @@ static int write_note(struct target *t, stk_error *e)
     write_shards(&j, &t->journal);
     json_close(&j, '}');
     const int rc =
-        fclose(j.f) || failed ? error_nomem(e, "write", n) : outfile_write(t->dir, pack_note_name, text, n, e);
+        fclose(j.f) || failed ? error_nomem(e, "write", n) : outfile_write(t->dir, pack_manifest_name, text, n, e);
     free(text);
     return rc;
 }
@@ -120,10 +120,10 @@ static bool recipe_of(struct json_value options, const char *now, struct buf *ou
 }
 
 /* Compares an existing stoker.json with this run: it is complete, or it was made with other options. */
-static int read_note(struct target *t, stk_error *e)
+static int read_manifest(struct target *t, stk_error *e)
 {
     struct buf text = {0}, recipe = {0};
-    int rc = pack_note_read(t->dir, &text, e);
+    int rc = pack_manifest_read(t->dir, &text, e);
     if (rc == STK_ENOTFOUND) {
         rc = STK_OK;
     } else if (rc == STK_OK) {
@@ -158,16 +158,16 @@ static bool is_column(const struct target *t, const char *name)
 static bool is_ours(const struct target *t, const char *name)
 {
     const char *bare = name[0] == '.' ? name + 1 : name;
-    return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, pack_note_name, strlen(pack_note_name)) == 0 ||
+    return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, pack_manifest_name, strlen(pack_manifest_name)) == 0 ||
            strncmp(bare, "shard-", 6) == 0 || strncmp(bare, "images.npy", 10) == 0 ||
            strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0 || is_column(t, bare);
 }
 
 /* Removes the files that stoker.json lists. */
-static void remove_noted(const struct target *t)
+static void remove_listed(const struct target *t)
 {
     struct buf text = {0}, name = {0};
-    if (pack_note_read(t->dir, &text, NULL) == STK_OK) {
+    if (pack_manifest_read(t->dir, &text, NULL) == STK_OK) {
         const struct json_value v = json_document(text.data, text.len);
         for (struct json_value s = json_first(json_find(v, "shards")); s.p; s = json_next(s)) {
             name.len = 0;
@@ -187,7 +187,7 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
         return error_os(e, errno, "open", "cannot read the folder");
     *others = false;
     if (remove) {
-        remove_noted(t);
+        remove_listed(t);
         target_folder_clear(t->dir);
     }
     for (const struct dirent *entry; (entry = readdir(d));) {
@@ -256,12 +256,12 @@ static int begin(struct target *t, stk_error *e)
     bool others = false;
     int rc = look_around(t, t->o.force, &others, e);
     const bool begun = faccessat(t->dir, journal_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-                       faccessat(t->dir, pack_note_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+                       faccessat(t->dir, pack_manifest_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
                        "contains other files; choose a new folder, or write next to them with --force");
     if (rc == STK_OK)
-        rc = read_note(t, e);
+        rc = read_manifest(t, e);
     if (rc == STK_OK && t->complete)
         unlinkat(t->dir, journal_name, 0); /* the last run was killed before it removed the journal */
     if (rc != STK_OK || t->complete)
@@ -350,7 +350,7 @@ int target_end(struct target *t, stk_error *e)
     else if (t->in_shard > 0)
         rc = end_shard(t, e);
     if (rc == STK_OK)
-        rc = write_note(t, e);
+        rc = write_manifest(t, e);
     t->shards = t->journal.n;
     if (rc == STK_OK)
         journal_remove(&t->journal);

@@ -120,7 +120,7 @@ static void wake(struct ahead *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-void ahead_note(struct ahead *a, bool cold, size_t bytes)
+void ahead_report(struct ahead *a, bool cold, size_t bytes)
 {
     if (!a || atomic_load_explicit(&a->awake, memory_order_relaxed))
         return;

@@ -7,7 +7,7 @@
  *     if (ahead_take(a, serial, sample, &file))     the bytes were read ahead
  *         use them
  *     else
- *         read the sample, and report with ahead_note(a, cold, n) whether storage was cold
+ *         read the sample, and report with ahead_report(a, cold, n) whether storage was cold
  *     ahead_done(a, serial)                         in any case: the bytes are no longer used
  *
  * One more thread, which knows the rows to come and where their bytes are (loader_ahead.c):
@@ -64,9 +64,9 @@ void ahead_close(struct ahead *a); /* after the workers and the thread have ende
 /* ------------------------------------------------------------------ workers */
 
 bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, struct ahead_file *out);
-void ahead_note(struct ahead *a, bool cold, size_t bytes);
+void ahead_report(struct ahead *a, bool cold, size_t bytes);
 void ahead_done(struct ahead *a, int64_t serial);
-bool ahead_probes(const struct ahead *a); /* whether ahead_note() needs to know what is cold */
+bool ahead_probes(const struct ahead *a); /* whether ahead_report() needs to know what is cold */
 /* Whether the thread is needed and was not started yet. true only once: the caller starts it. */
 bool ahead_starts(struct ahead *a);
 

@@ -26,8 +26,8 @@ struct sample {
     size_t text;             /* offset of the text */
 };
 
-static int bad_note(const struct coco *c, const struct coco_annotation *a, const struct coco_note *n,
-                    const char *problem, stk_error *e)
+static int bad_annotation(const struct coco *c, const struct coco_annotation *a, const struct coco_text *n,
+                          const char *problem, stk_error *e)
 {
     if (problem == COCO_NO_MEMORY)
         return error_nomem(e, "read", n->bytes);
@@ -66,14 +66,15 @@ static size_t column_bytes(const struct sample *s, enum coco_column w)
 static uint64_t group_end(const struct sample *s, uint64_t first, size_t *bytes)
 {
     enum { GAP = 4096, MOST = 1 << 20 };
-    const struct coco_note *notes = s->c->x.notes;
-    const int64_t begin = notes[first].at;
-    int64_t end = begin + notes[first].bytes;
+    const struct coco_text *annotations = s->c->x.annotations;
+    const int64_t begin = annotations[first].at;
+    int64_t end = begin + annotations[first].bytes;
     uint64_t k = first + 1;
     for (; k < s->first + s->n; k++) {
-        if (notes[k].at < end || notes[k].at - end > GAP || notes[k].at + notes[k].bytes - begin > MOST)
+        if (annotations[k].at < end || annotations[k].at - end > GAP ||
+            annotations[k].at + annotations[k].bytes - begin > MOST)
             break;
-        end = notes[k].at + notes[k].bytes;
+        end = annotations[k].at + annotations[k].bytes;
     }
     *bytes = (size_t)(end - begin);
     return k;
@@ -230,9 +231,9 @@ static const char *put_mask(const struct sample *s, uint64_t k, const struct coc
     return m.px ? coco_mask(a->segmentation, &m, &s->r->spare[0], &s->r->spare[1]) : NULL;
 }
 
-static int put_note(struct sample *s, uint64_t k, struct slice text, stk_error *e)
+static int put_annotation(struct sample *s, uint64_t k, struct slice text, stk_error *e)
 {
-    const struct coco_note *note = &s->c->x.notes[s->first + k];
+    const struct coco_text *at = &s->c->x.annotations[s->first + k];
     struct coco_annotation a;
     double crowd = 0;
     const char *problem = coco_annotation(text, &a);
@@ -253,19 +254,19 @@ static int put_note(struct sample *s, uint64_t k, struct slice text, stk_error *
     put_integer(s, COCO_ISCROWD, k, crowd != 0 || (a.iscrowd.n > 0 && *a.iscrowd.p == 't'));
     if (!problem)
         problem = put_mask(s, k, &a);
-    return problem ? bad_note(s->c, &a, note, problem, e) : STK_OK;
+    return problem ? bad_annotation(s->c, &a, at, problem, e) : STK_OK;
 }
 
 /* Reads the annotations that are near each other with one call. */
-static int put_notes(struct sample *s, stk_error *e)
+static int put_annotations(struct sample *s, stk_error *e)
 {
-    const struct coco_note *notes = s->c->x.notes;
+    const struct coco_text *annotations = s->c->x.annotations;
     char *const text = (char *)s->r->derived.data + s->text;
     int rc = STK_OK;
     for (uint64_t k = s->first; k < s->first + s->n && rc == STK_OK;) {
         size_t bytes;
         const uint64_t end = group_end(s, k, &bytes);
-        const int64_t at = notes[k].at;
+        const int64_t at = annotations[k].at;
         const ssize_t got = io_pread(s->c->fd, text, bytes, at);
         if (got < 0)
             return error_os(e, errno, "read", "%.200s cannot be read", s->c->path);
@@ -273,7 +274,8 @@ static int put_notes(struct sample *s, stk_error *e)
             return error_set(e, STK_EDATA, "read", "%.200s changed while it was in use; open it again", s->c->path);
         text[bytes] = 0;
         for (; k < end && rc == STK_OK; k++)
-            rc = put_note(s, k - s->first, (struct slice){text + (notes[k].at - at), notes[k].bytes}, e);
+            rc = put_annotation(s, k - s->first, (struct slice){text + (annotations[k].at - at), annotations[k].bytes},
+                                e);
     }
     return rc;
 }
@@ -311,7 +313,7 @@ int coco_cells_read(const void *state, const struct source *from, struct reading
     struct sample s = {.c = c, .r = r, .i = i, .first = c->x.starts[i], .n = c->x.starts[i + 1] - c->x.starts[i]};
     int rc = lay_out(&s, from, e);
     if (rc == STK_OK)
-        rc = put_notes(&s, e);
+        rc = put_annotations(&s, e);
     if (rc != STK_OK)
         return rc;
     put_integer(&s, COCO_IMAGE_ID, 0, c->x.ids[i]);

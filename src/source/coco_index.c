@@ -34,7 +34,7 @@ struct found_category {
     uint32_t n_name;
 };
 
-struct found_note {
+struct found_annotation {
     int64_t image_id, id, category;
     int64_t at;
     uint32_t bytes;
@@ -46,7 +46,7 @@ struct scan {
     int64_t at;
     int os_error;
     uint64_t hash;
-    struct buf names, images, categories, notes;
+    struct buf names, images, categories, annotations;
     struct coco_index *x;
 };
 
@@ -112,7 +112,7 @@ static void count_keypoints(struct scan *s, struct slice text)
     buf_done(&numbers);
 }
 
-static int add_note(struct scan *s, const struct json_element *el, stk_error *e)
+static int add_annotation(struct scan *s, const struct json_element *el, stk_error *e)
 {
     struct coco_annotation v;
     const char *problem = coco_annotation(el->text, &v);
@@ -122,23 +122,23 @@ static int add_note(struct scan *s, const struct json_element *el, stk_error *e)
         return error_set(e, STK_EUSAGE, "open",
                          "COCO's panoptic annotations are not supported; use instances_*.json, or its PNG files as "
                          "masks of a folder (pairs:DIR)");
-    const struct found_note one = {.image_id = v.image_id,
-                                   .id = v.id,
-                                   .category = v.category_id,
-                                   .at = el->at,
-                                   .bytes = (uint32_t)el->text.n,
-                                   .has_id = v.has_id,
-                                   .has_category = v.has_category};
+    const struct found_annotation one = {.image_id = v.image_id,
+                                         .id = v.id,
+                                         .category = v.category_id,
+                                         .at = el->at,
+                                         .bytes = (uint32_t)el->text.n,
+                                         .has_id = v.has_id,
+                                         .has_category = v.has_category};
     s->x->has_boxes |= v.bbox.n > 0 || v.segmentation.n > 0;
     s->x->has_captions |= v.caption.n > 0;
     count_keypoints(s, v.keypoints);
-    return buf_add(&s->notes, &one, sizeof one) ? no_memory(e, s->notes.len) : STK_OK;
+    return buf_add(&s->annotations, &one, sizeof one) ? no_memory(e, s->annotations.len) : STK_OK;
 }
 
 static int scan_file(struct scan *s, stk_error *e)
 {
     static int (*const add[])(struct scan *, const struct json_element *, stk_error *) = {add_image, add_category,
-                                                                                          add_note};
+                                                                                          add_annotation};
     struct json_stream j = {.read = read_file, .user = s, .wanted = arrays};
     struct json_element el;
     int rc = STK_OK, got = 0;
@@ -260,8 +260,8 @@ static int take_categories(struct scan *s, stk_error *e)
 static int resolve(struct scan *s, bool ignore, stk_error *e)
 {
     const struct coco_index *x = s->x;
-    struct found_note *at = (struct found_note *)(void *)s->notes.data;
-    const int64_t n = (int64_t)(s->notes.len / sizeof *at);
+    struct found_annotation *at = (struct found_annotation *)(void *)s->annotations.data;
+    const int64_t n = (int64_t)(s->annotations.len / sizeof *at);
     int64_t dangling = 0, first = 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t image = find(x->ids, x->n, at[i].image_id);
@@ -286,8 +286,8 @@ static int resolve(struct scan *s, bool ignore, stk_error *e)
 
 static int check_twice(const struct scan *s, stk_error *e)
 {
-    const struct found_note *at = (const struct found_note *)(const void *)s->notes.data;
-    const size_t n = s->notes.len / sizeof *at;
+    const struct found_annotation *at = (const struct found_annotation *)(const void *)s->annotations.data;
+    const size_t n = s->annotations.len / sizeof *at;
     int64_t *ids = n > 0 ? malloc(n * sizeof *ids) : NULL;
     if (n > 0 && !ids)
         return no_memory(e, n * sizeof *ids);
@@ -309,15 +309,15 @@ static int check_twice(const struct scan *s, stk_error *e)
 }
 
 /* Orders the annotations by their images, and keeps the order within an image. */
-static int place_notes(struct scan *s, stk_error *e)
+static int place_annotations(struct scan *s, stk_error *e)
 {
     struct coco_index *x = s->x;
-    const struct found_note *at = (const struct found_note *)(const void *)s->notes.data;
-    const size_t n = s->notes.len / sizeof *at;
+    const struct found_annotation *at = (const struct found_annotation *)(const void *)s->annotations.data;
+    const size_t n = s->annotations.len / sizeof *at;
     x->starts = calloc((size_t)x->n + 2, sizeof *x->starts);
-    x->notes = malloc((n + 1) * sizeof *x->notes);
-    if (!x->starts || !x->notes)
-        return no_memory(e, n * sizeof *x->notes);
+    x->annotations = malloc((n + 1) * sizeof *x->annotations);
+    if (!x->starts || !x->annotations)
+        return no_memory(e, n * sizeof *x->annotations);
     for (size_t i = 0; i < n; i++)
         if (at[i].category == 0)
             x->starts[at[i].image_id + 2]++;
@@ -325,8 +325,8 @@ static int place_notes(struct scan *s, stk_error *e)
         x->starts[i] += x->starts[i - 1];
     for (size_t i = 0; i < n; i++)
         if (at[i].category == 0)
-            x->notes[x->starts[at[i].image_id + 1]++] = (struct coco_note){at[i].at, at[i].bytes};
-    x->n_notes = (int64_t)x->starts[x->n];
+            x->annotations[x->starts[at[i].image_id + 1]++] = (struct coco_text){at[i].at, at[i].bytes};
+    x->n_annotations = (int64_t)x->starts[x->n];
     return STK_OK;
 }
 
@@ -344,12 +344,12 @@ int coco_index_read(struct coco_index *x, int fd, bool ignore_dangling, stk_erro
     if (rc == STK_OK)
         rc = resolve(&s, ignore_dangling, e);
     if (rc == STK_OK)
-        rc = place_notes(&s, e);
+        rc = place_annotations(&s, e);
     x->hash = s.hash;
     buf_done(&s.names);
     buf_done(&s.images);
     buf_done(&s.categories);
-    buf_done(&s.notes);
+    buf_done(&s.annotations);
     return rc;
 }
 
@@ -360,7 +360,7 @@ void coco_index_done(struct coco_index *x)
     free(x->ids);
     free(x->sizes);
     free(x->starts);
-    free(x->notes);
+    free(x->annotations);
     free(x->categories);
     *x = (struct coco_index){0};
 }

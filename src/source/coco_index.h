@@ -4,7 +4,7 @@
  * values are parsed when a sample is read.
  *
  *     coco_index_read(&x, fd, ignore, e)
- *     x.notes[x.starts[i]] ... x.notes[x.starts[i + 1] - 1] are the annotations of image i, in the file's order
+ *     x.annotations[x.starts[i]] ... x.annotations[x.starts[i + 1] - 1] are the annotations of image i, in the file's order
  */
 #ifndef COCO_INDEX_H
 #define COCO_INDEX_H
@@ -13,7 +13,8 @@
 #include "source/image_paths.h"
 #include "stoker.h"
 
-struct coco_note {
+/* Where the text of an annotation is. */
+struct coco_text {
     int64_t at; /* in the file */
     uint32_t bytes;
 };
@@ -24,8 +25,8 @@ struct coco_index {
     int64_t *ids;
     int32_t (*sizes)[2]; /* width and height; 0: unknown */
     uint64_t *starts;    /* n + 1 */
-    struct coco_note *notes;
-    int64_t n_notes;
+    struct coco_text *annotations;
+    int64_t n_annotations;
     int64_t n_categories; /* ordered by their ids */
     int64_t *categories;
     struct names classes; /* their names; one that is not the first of its name gets its id: "person (3)" */

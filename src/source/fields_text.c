@@ -124,10 +124,9 @@ static int unknown_kind(struct reader *r, const char *name)
     for (int t = STK_FLOAT32; t <= STK_BOOL; t++)
         nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
     return error_set(r->e, STK_EUSAGE, "open",
-                     "fields: unknown kind %.32s%s%.32s%s in \"%.200s\"; kinds are image, int, float, class, text, "
-                     "bytes, json, tensor, mask, masks, boxes, keypoints, types such as float32(3,4), and each:TYPE",
-                     name, like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "",
-                     r->text);
+                     "fields: unknown kind %.32s in \"%.200s\"; kinds are image, int, float, class, text, bytes, json, "
+                     "tensor, mask, masks, boxes, keypoints, types such as float32(3,4), and each:TYPE%s",
+                     name, r->text, nearest_hint(&like));
 }
 
 static stk_dtype find_dtype(const char *name)
@@ -251,8 +250,8 @@ static int find_own(const char *own, const char *name, struct field_text *out, s
     if (rc != STK_OK)
         return rc;
     return error_set(e, STK_EUSAGE, "open",
-                     "there is no column %.60s%s%.60s%s; the source was opened with these fields: %.300s", name,
-                     like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "", own);
+                     "there is no column %.60s; the source was opened with these fields: %.300s%s", name, own,
+                     nearest_hint(&like));
 }
 
 static int write_shape(const struct field_text *t, struct buf *b)

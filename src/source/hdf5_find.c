@@ -73,14 +73,14 @@ static bool same_names(const struct names *a, const struct names *b)
 }
 
 /* Whether the datasets look like columns of rows: they have equal lengths above 1. -1: out of memory. */
-static int are_rows(const struct hdf5_view *v, const struct hdf5_listed *sets)
+static int are_rows(const struct hdf5_view *v, const struct hdf5_listed *listed)
 {
     int64_t rows = -1;
     bool same = true;
-    for (uint32_t i = 0; i < sets->names.names.n && same; i++) {
+    for (uint32_t i = 0; i < listed->names.names.n && same; i++) {
         struct hdf5_array a;
         struct hdf5_odd odd;
-        hdf5_describe(v, hdf5_names_at(&sets->names, i), hdf5_listed_member(sets, i), false, &a, &odd);
+        hdf5_describe(v, hdf5_names_at(&listed->names, i), hdf5_listed_member(listed, i), false, &a, &odd);
         same = !odd.why && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
         rows = same ? a.shape[0] : rows;
         hdf5_array_done(&a);

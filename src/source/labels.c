@@ -29,10 +29,10 @@ static bool whole_number(const char *s, int64_t *value)
 
 static int not_among(const struct names *given, const char *name, stk_error *e)
 {
-    const char *near = names_nearest(given, name);
-    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not one of the %d given classes%s%.100s%s", name,
-                     (int)given->n, near ? "; did you mean " : "; add it to classes", near ? near : "",
-                     near ? "?" : "");
+    struct nearest near = {.word = name};
+    names_nearest(given, &near);
+    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not one of the %d given classes%s", name,
+                     (int)given->n, near.found ? nearest_hint(&near) : "; add it to classes");
 }
 
 /* Whether all labels are integers; sets their values. */

@@ -197,9 +197,10 @@ static int unknown_class(const struct list *l, const struct names *given, const 
     const size_t n = row->label.n < sizeof word ? row->label.n : sizeof word - 1;
     memcpy(word, row->label.p, n);
     word[n] = 0;
-    const char *near = names_nearest(given, word);
-    return list_fail(l, row->line, e, "the label %s is not one of the %d given classes%s%s%s", word, (int)given->n,
-                     near ? "; did you mean " : "; add it to classes", near ? near : "", near ? "?" : "");
+    struct nearest near = {.word = word};
+    names_nearest(given, &near);
+    return list_fail(l, row->line, e, "the label %s is not one of the %d given classes%s", word, (int)given->n,
+                     near.found ? nearest_hint(&near) : "; add it to classes");
 }
 
 static int label_of(const struct filling *f, const struct list *l, const struct list_row *row, int64_t *label,

@@ -15,11 +15,11 @@
 #include "base/json.h"
 #include "source/recognise.h"
 
-const char pack_note_name[] = "stoker.json";
+const char pack_manifest_name[] = "stoker.json";
 
 bool pack_folder_is(const char *folder)
 {
-    static const char *const names[] = {pack_note_name, ".stoker-pack.journal"};
+    static const char *const names[] = {pack_manifest_name, ".stoker-pack.journal"};
     char path[PATH_MAX];
     struct stat st;
     bool found = false;
@@ -30,12 +30,12 @@ bool pack_folder_is(const char *folder)
     return found;
 }
 
-int pack_note_read(int dir, struct buf *out, stk_error *e)
+int pack_manifest_read(int dir, struct buf *out, stk_error *e)
 {
     enum { MOST = 256 << 20 };
     int64_t size;
     stk_error why = {0};
-    const int rc = io_read(dir, pack_note_name, MOST, out, &size, NULL, &why);
+    const int rc = io_read(dir, pack_manifest_name, MOST, out, &size, NULL, &why);
     return rc == STK_OK ? rc
                         : error_set(e, rc == STK_EDATA ? STK_EUSAGE : rc, "open", "its stoker.json %s", why.reason);
 }
@@ -108,7 +108,7 @@ static int take_files(struct recognised *r, struct json_value list, struct buf *
 }
 
 /* Takes classes, files and fields from stoker.json. */
-static int take_note(struct recognised *r, struct json_value v, struct buf *format, stk_error *e)
+static int take_manifest(struct recognised *r, struct json_value v, struct buf *format, stk_error *e)
 {
     struct buf query = {0}, fields = {0}, names = {0};
     int64_t version = 0;
@@ -142,7 +142,7 @@ static int take_note(struct recognised *r, struct json_value v, struct buf *form
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e)
 {
     struct buf format = {0};
-    const int rc = take_note(r, json_document(text, n), &format, e);
+    const int rc = take_manifest(r, json_document(text, n), &format, e);
     buf_done(&format);
     return rc;
 }
@@ -151,7 +151,7 @@ int pack_folder_read(struct recognised *r, stk_error *e)
 {
     struct buf text = {0};
     const int dir = io_open(AT_FDCWD, r->path);
-    int rc = dir < 0 ? error_os(e, errno, "open", "cannot be opened") : pack_note_read(dir, &text, e);
+    int rc = dir < 0 ? error_os(e, errno, "open", "cannot be opened") : pack_manifest_read(dir, &text, e);
     if (rc == STK_OK)
         rc = pack_folder_parse(r, text.data, text.len, e);
     else if (rc == STK_ENOTFOUND)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/nearest_list.h"
 
 /* Splits off one pair. Returns the text after it; NULL: there are no more pairs. */
 static const char *pair(const char *text, size_t *key, size_t *all)
@@ -23,21 +23,13 @@ static const char *pair(const char *text, size_t *key, size_t *all)
 
 static int unknown(const char *key, size_t n, const char *const *known, stk_error *e)
 {
-    struct names all = {0};
-    uint32_t ignored;
-    char word[QUERY_TEXT], list[256] = "";
-    for (int i = 0; known[i]; i++) {
-        names_add(&all, known[i], strlen(known[i]), &ignored);
-        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
-        strncat(list, known[i], sizeof list - strlen(list) - 1);
-    }
+    char word[QUERY_TEXT];
+    struct nearest_list all = {.like.word = word};
     memcpy(word, key, n);
     word[n] = 0;
-    const char *near = names_nearest(&all, word);
-    error_set(e, STK_EUSAGE, "open", "unknown key %.100s after the ?%s%s%s; the keys are %s", word,
-              near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
-    names_done(&all);
-    return STK_EUSAGE;
+    for (int i = 0; known[i]; i++)
+        nearest_list_add(&all, known[i]);
+    return nearest_list_error(&all, "after the ? there is no", "key", e);
 }
 
 static bool is_known(const char *key, size_t n, const char *const *known)

@@ -270,10 +270,10 @@ static int not_found(const char *path, stk_error *e)
         if (stat(folder, &st) == 0 || folder != above) {
             struct names siblings = {0};
             collect(&siblings, folder);
-            const char *near = names_nearest(&siblings, name);
-            error_set(e, STK_ENOTFOUND, "open", "no such file or folder: there is no %.100s in %.200s%s%.100s%s%s",
-                      name, folder, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
-                      prefix_hint(path));
+            struct nearest near = {.word = name};
+            names_nearest(&siblings, &near);
+            error_set(e, STK_ENOTFOUND, "open", "no such file or folder: there is no %.100s in %.200s%s%s", name,
+                      folder, prefix_hint(path), nearest_hint(&near));
             names_done(&siblings);
             return STK_ENOTFOUND;
         }

@@ -52,8 +52,8 @@ int pack_folder_read(struct recognised *r, stk_error *e);
 /* The same for the text of a stoker.json. */
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e);
 /* Reads the text of a stoker.json in an open folder. STK_ENOTFOUND: there is none. */
-int pack_note_read(int dir, struct buf *out, stk_error *e);
-extern const char pack_note_name[]; /* "stoker.json" */
+int pack_manifest_read(int dir, struct buf *out, stk_error *e);
+extern const char pack_manifest_name[]; /* "stoker.json" */
 
 /* Expands a pattern with {000..127}, {a,b}, * ? [] into file names, in order. Fails if a glob matches nothing. */
 int pattern_files(const char *pattern, struct names *out, stk_error *e);

@@ -10,7 +10,7 @@
  * TFRecord (""). The index of all samples is one block of memory, and its cache file is a copy of the block:
  *
  *     head | shards[n_shards] | parts[n * n_parts] | extra[n * n_parts]? | label[n]? | key_at[n]?
- *          | part_name_at[n_parts] | class_at[n_classes] | notes | pool
+ *          | part_name_at[n_parts] | class_at[n_classes] | survey | pool
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -62,7 +62,7 @@ int record_spelling(struct record_scan *sc, const char *suffix, size_t n);
 /* Sets the label of the current sample, if scanning finds it: an integer as text, or the name of a class. */
 int record_label(struct record_scan *sc, const char *text, size_t n);
 /* Stores what find_columns needs to know about the shard. */
-int record_note(struct record_scan *sc, const void *p, size_t n);
+int record_survey(struct record_scan *sc, const void *p, size_t n);
 /* Marks the current sample as bad; reading it fails with this reason. Damage between samples also becomes a bad sample,
  * so that it is never skipped silently. */
 int record_bad(struct record_scan *sc, int64_t at, const char *reason);
@@ -91,10 +91,10 @@ struct record_format {
     /* Adds the samples of one shard. Damage inside becomes a bad sample. Fails only if the shard cannot be read at
      * all. */
     int (*scan)(struct record_scan *sc, stk_error *e);
-    /* Adds the notes of another shard to those of all shards before it. Returns 0, or -1: out of memory. NULL: no
-     * notes. */
+    /* Adds the survey of another shard to that of all shards before it. Returns 0, or -1: out of memory. NULL: there
+     * are no surveys. */
     int (*join)(struct buf *all, const uint8_t *one, size_t n);
-    /* Adds the columns, from the notes or from some samples (records_read). NULL: every part is a column, and its name
+    /* Adds the columns, from the survey or from some samples (records_read). NULL: every part is a column, and its name
      * determines the kind. */
     int (*find_columns)(const struct source *s, struct columns *c, stk_error *e);
     /* Called when the fields are known: allocates with malloc what parse needs. NULL: nothing. */
@@ -113,7 +113,7 @@ int source_records_open(struct source *s, const struct source_options *o, const 
 int records_read(const struct source *s, struct reading *r, int64_t i, struct record *out, stk_error *e);
 const void *records_state(const struct source *s); /* what prepare allocated */
 int records_n_parts(const struct source *s);
-const uint8_t *records_notes(const struct source *s, size_t *n);
+const uint8_t *records_survey(const struct source *s, size_t *n);
 const char *records_part_name(const struct source *s, int p);
 
 #endif

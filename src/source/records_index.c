@@ -18,8 +18,8 @@ enum { SECTIONS = 10 };
 static bool lay_out(const struct records_head *h, uint64_t at[SECTIONS])
 {
     const uint64_t most = UINT64_C(1) << 40;
-    if (h->n > most || h->n_shards > most || h->n_parts > RECORD_PARTS || h->n_classes > most || h->note_bytes > most ||
-        h->pool_bytes > most)
+    if (h->n > most || h->n_shards > most || h->n_parts > RECORD_PARTS || h->n_classes > most ||
+        h->survey_bytes > most || h->pool_bytes > most)
         return false;
     const uint64_t cells = h->n * h->n_parts;
     at[0] = sizeof *h;
@@ -30,7 +30,7 @@ static bool lay_out(const struct records_head *h, uint64_t at[SECTIONS])
     at[5] = at[4] + (h->has & RECORDS_KEYS ? h->n * sizeof(uint64_t) : 0);
     at[6] = at[5] + h->n_parts * sizeof(uint64_t);
     at[7] = at[6] + h->n_classes * sizeof(uint64_t);
-    at[8] = at[7] + h->note_bytes;
+    at[8] = at[7] + h->survey_bytes;
     at[9] = at[8] + h->pool_bytes;
     return at[9] <= SIZE_MAX / 2;
 }
@@ -46,7 +46,7 @@ static void point(struct records_index *x, void *block, const uint64_t at[SECTIO
     x->key_at = x->head->has & RECORDS_KEYS ? (void *)(p + at[4]) : NULL;
     x->part_name_at = (void *)(p + at[5]);
     x->class_at = (void *)(p + at[6]);
-    x->notes = p + at[7];
+    x->survey = p + at[7];
     x->pool = (void *)(p + at[8]);
 }
 

@@ -18,7 +18,7 @@ enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS
 struct records_head {
     uint64_t magic, bytes, checksum;
     uint64_t format, has; /* id of the format; RECORDS_* */
-    uint64_t n, n_shards, n_parts, n_classes, note_bytes, pool_bytes;
+    uint64_t n, n_shards, n_parts, n_classes, survey_bytes, pool_bytes;
 };
 
 struct record_shard {
@@ -38,8 +38,8 @@ struct records_index {
     int64_t *label;           /* LABEL_NONE: the sample has none; NULL: scanning finds no labels */
     uint64_t *key_at;         /* n; the spelling follows each key; NULL: samples are named by their index */
     uint64_t *part_name_at, *class_at;
-    uint8_t *notes; /* of the format, for all shards */
-    char *pool;     /* strings, each terminated by 0; the names of the shards come last */
+    uint8_t *survey; /* of the format, for all shards */
+    char *pool;      /* strings, each terminated by 0; the names of the shards come last */
 };
 
 /* Allocates a zeroed block for the counts in head. Returns 0, or -1. */
@@ -82,7 +82,7 @@ struct record_list {
     struct buf keys;    /* each followed by its spelling, both terminated by 0; of all samples or of none */
     struct buf labels;  /* uint32_t per sample: index in label_names + 1; 0: none */
     struct buf reasons; /* each terminated by 0 */
-    struct buf notes;   /* of the format */
+    struct buf survey;  /* of the format */
     int64_t n;
     bool keyed;
     struct stamp stamp;

@@ -20,7 +20,7 @@ void record_list_done(struct record_list *l)
     buf_done(&l->keys);
     buf_done(&l->labels);
     buf_done(&l->reasons);
-    buf_done(&l->notes);
+    buf_done(&l->survey);
 }
 
 /* ------------------------------------------------------------------ scanning */
@@ -70,9 +70,9 @@ int record_label(struct record_scan *sc, const char *text, size_t n)
     return 0;
 }
 
-int record_note(struct record_scan *sc, const void *p, size_t n)
+int record_survey(struct record_scan *sc, const void *p, size_t n)
 {
-    return buf_add(&sc->list->notes, p, n);
+    return buf_add(&sc->list->survey, p, n);
 }
 
 int record_bad(struct record_scan *sc, int64_t at, const char *reason)
@@ -218,21 +218,21 @@ static uint64_t pool_bytes(const struct names *paths, const struct names *parts,
     return n;
 }
 
-/* Joins the notes of all shards, in order. */
-static int join_notes(const struct record_format *f, const struct record_list *lists, uint32_t n, struct buf *all)
+/* Joins the surveys of all shards, in order. */
+static int join_surveys(const struct record_format *f, const struct record_list *lists, uint32_t n, struct buf *all)
 {
     int rc = 0;
     for (uint32_t i = 0; f->join && i < n && rc == 0; i++)
-        rc = f->join(all, lists[i].notes.data, lists[i].notes.len);
+        rc = f->join(all, lists[i].survey.data, lists[i].survey.len);
     return rc;
 }
 
 static int join(struct records_index *x, const struct record_format *f, const struct names *paths,
                 const struct record_list *lists, const struct names *parts, const struct labels *labels,
-                const struct buf *notes, stk_error *e)
+                const struct buf *survey, stk_error *e)
 {
     struct records_head head = {
-        .format = f->id, .n_shards = paths->n, .n_parts = parts->n > 0 ? parts->n : 1, .note_bytes = notes->len};
+        .format = f->id, .n_shards = paths->n, .n_parts = parts->n > 0 ? parts->n : 1, .survey_bytes = survey->len};
     bool keyed = false;
     for (uint32_t i = 0; i < paths->n; i++) {
         head.n += (uint64_t)lists[i].n;
@@ -247,8 +247,8 @@ static int join(struct records_index *x, const struct record_format *f, const st
         return error_nomem(e, "open", (size_t)(head.n * head.n_parts) * sizeof(struct part));
     struct joining j = {.x = x, .parts = parts, .labels = labels};
     put_all(&j, paths, lists, &labels->names);
-    if (notes->len > 0)
-        memcpy(x->notes, notes->data, notes->len);
+    if (survey->len > 0)
+        memcpy(x->survey, survey->data, survey->len);
     records_seal(x);
     return STK_OK;
 }
@@ -258,7 +258,7 @@ int records_join(struct records_index *x, const struct record_format *f, const s
 {
     struct names parts = {0};
     struct labels labels = {0};
-    struct buf notes = {0};
+    struct buf survey = {0};
     int rc = f->groups && records_groups(lists, paths->n) ? error_nomem(e, "open", sizeof *lists) : STK_OK;
     if (rc == STK_OK)
         rc = collect_parts(&parts, lists, paths->n, e);
@@ -266,11 +266,11 @@ int records_join(struct records_index *x, const struct record_format *f, const s
         rc = error_nomem(e, "open", labels.names.pool.len);
     if (rc == STK_OK)
         rc = labels_resolve(&labels, given, e);
-    if (rc == STK_OK && join_notes(f, lists, paths->n, &notes))
-        rc = error_nomem(e, "open", notes.len);
+    if (rc == STK_OK && join_surveys(f, lists, paths->n, &survey))
+        rc = error_nomem(e, "open", survey.len);
     if (rc == STK_OK)
-        rc = join(x, f, paths, lists, &parts, &labels, &notes, e);
-    buf_done(&notes);
+        rc = join(x, f, paths, lists, &parts, &labels, &survey, e);
+    buf_done(&survey);
     labels_done(&labels);
     names_done(&parts);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c -- columns of rows. A column is a chain of segments, each a range of a file:
+ * rows.c -- columns of rows. A column is a chain of stretches, each a range of a file:
  *
  *     column "image":   | a.npy: rows 0 .. 99 | b.npy: rows 0 .. 49 |
  *     sample:             0 ............... 99 100 ........... 149
@@ -25,7 +25,7 @@
 
 enum { HELD_OPEN = 256 };
 
-struct segment {
+struct stretch {
     char *path;
     int fd; /* -1: opened for every row */
     uint8_t *memory;
@@ -42,8 +42,8 @@ struct rows_column {
     int ndim; /* of one row */
     int64_t shape[FIELD_DIMS];
     size_t item, row_bytes;
-    struct segment *segments;
-    int n_segments;
+    struct stretch *stretches;
+    int n_stretches;
     int64_t n; /* rows */
     bool ragged;
 };
@@ -60,12 +60,12 @@ struct rows {
 
 /* ------------------------------------------------------------------ one row */
 
-static const struct segment *segment_at(const struct rows_column *c, int64_t i)
+static const struct stretch *stretch_at(const struct rows_column *c, int64_t i)
 {
-    return &c->segments[search_last(&c->segments->first, sizeof *c->segments, c->n_segments, i)];
+    return &c->stretches[search_last(&c->stretches->first, sizeof *c->stretches, c->n_stretches, i)];
 }
 
-static int read_at(const struct segment *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
+static int read_at(const struct stretch *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
 {
     if (p->memory) {
         memcpy(to, p->memory + at, n);
@@ -81,7 +81,7 @@ static int read_at(const struct segment *p, int fd, int64_t at, size_t n, void *
 }
 
 /* Reads number by number, since the numbers of a row are not adjacent. */
-static int read_fortran(const struct rows_column *c, const struct segment *p, int fd, int64_t i, size_t n, uint8_t *to,
+static int read_fortran(const struct rows_column *c, const struct stretch *p, int fd, int64_t i, size_t n, uint8_t *to,
                         stk_error *e)
 {
     int64_t count[FIELD_DIMS] = {0}, step[FIELD_DIMS], at = p->at + i * (int64_t)c->item;
@@ -103,7 +103,7 @@ static int read_fortran(const struct rows_column *c, const struct segment *p, in
 }
 
 /* The rows of a sample in a ragged column. */
-static int find_range(const struct segment *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
+static int find_range(const struct stretch *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
 {
     int64_t ends[2];
     if (io_pread(p->offsets, ends, sizeof ends, p->offsets_at + i * (int64_t)sizeof ends[0]) != sizeof ends)
@@ -120,7 +120,7 @@ static int find_range(const struct segment *p, int64_t i, int64_t *from, int64_t
 /* Reads the first n bytes of a row, a multiple of the element size, in this machine's byte order. */
 static int read_row(const struct rows_column *c, int64_t i, size_t n, void *to, stk_error *e)
 {
-    const struct segment *p = segment_at(c, i);
+    const struct stretch *p = stretch_at(c, i);
     int fd = p->fd;
     if (fd < 0 && !p->memory && (fd = io_open(AT_FDCWD, p->path)) < 0)
         return error_os(e, errno, "read", "cannot be opened");
@@ -162,7 +162,7 @@ static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk
 static int ragged_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
 {
     const struct rows_column *c = &((const struct rows *)s->state)->columns[k];
-    const struct segment *p = segment_at(c, i);
+    const struct stretch *p = stretch_at(c, i);
     int64_t from, rows = 0;
     const int rc = find_range(p, i - p->first, &from, &rows, e);
     if (rc == STK_OK && rows > s->max_bytes / (int64_t)c->row_bytes)
@@ -185,7 +185,7 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
 static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct rows *r = s->state;
-    const struct segment *p = segment_at(&r->columns[0], i);
+    const struct stretch *p = stretch_at(&r->columns[0], i);
     const int length = snprintf(buf, n, "%s %s %lld", p->path, r->row, (long long)(i - p->first));
     return length > 0 ? (size_t)length : 0;
 }
@@ -193,7 +193,7 @@ static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct rows *r = s->state;
-    const struct segment *p = segment_at(&r->columns[0], i);
+    const struct stretch *p = stretch_at(&r->columns[0], i);
     const char *slash = strrchr(p->path, '/');
     size_t bytes = 0;
     if (r->keys >= 0 && ragged_bytes(s, r->keys, i, &bytes, NULL) == STK_OK) {
@@ -234,8 +234,8 @@ static void close_rows(struct source *s)
     if (!r)
         return;
     for (int c = 0; c < r->n_columns; c++) {
-        for (int p = 0; p < r->columns[c].n_segments; p++) {
-            const struct segment *one = &r->columns[c].segments[p];
+        for (int p = 0; p < r->columns[c].n_stretches; p++) {
+            const struct stretch *one = &r->columns[c].stretches[p];
             if (one->fd >= 0)
                 close(one->fd);
             if (one->offsets >= 0)
@@ -243,7 +243,7 @@ static void close_rows(struct source *s)
             free(one->path);
             free(one->memory);
         }
-        free(r->columns[c].segments);
+        free(r->columns[c].stretches);
     }
     free(r->labels);
     free(r);
@@ -322,13 +322,13 @@ static bool same_form(const struct rows_column *c, const struct rows_array *a)
     return same;
 }
 
-static int add_segment(struct rows *r, struct rows_column *c, const struct rows_array *a, stk_error *e)
+static int add_stretch(struct rows *r, struct rows_column *c, const struct rows_array *a, stk_error *e)
 {
-    struct segment *grown = realloc(c->segments, ((size_t)c->n_segments + 1) * sizeof *grown);
+    struct stretch *grown = realloc(c->stretches, ((size_t)c->n_stretches + 1) * sizeof *grown);
     if (!grown)
-        return error_nomem(e, "open", ((size_t)c->n_segments + 1) * sizeof *grown);
-    c->segments = grown;
-    struct segment p = {.fd = -1, .offsets = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
+        return error_nomem(e, "open", ((size_t)c->n_stretches + 1) * sizeof *grown);
+    c->stretches = grown;
+    struct stretch p = {.fd = -1, .offsets = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
     p.first = c->n;
     p.n = a->n;
     p.at = a->at;
@@ -347,7 +347,7 @@ static int add_segment(struct rows *r, struct rows_column *c, const struct rows_
         return rc;
     }
     r->n_open += p.fd >= 0;
-    c->segments[c->n_segments++] = p;
+    c->stretches[c->n_stretches++] = p;
     c->n += a->n;
     return STK_OK;
 }
@@ -371,10 +371,10 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
     r->tally.bytes += a->offsets   ? a->n_values * a->step
                       : a->fortran ? a->n * (int64_t)c->row_bytes
                                    : (a->n - 1) * a->step + (int64_t)c->row_bytes;
-    return add_segment(r, c, a, e);
+    return add_stretch(r, c, a, e);
 }
 
-/* The labels of a segment are one range, so they are read like a row. */
+/* The labels of a stretch are one range, so they are read like a row. */
 static int read_labels(struct source *s, stk_error *e)
 {
     struct rows *r = s->state;
@@ -385,8 +385,8 @@ static int read_labels(struct source *s, stk_error *e)
     r->labels = calloc((size_t)s->count, sizeof *r->labels);
     uint8_t *stored = malloc((size_t)s->count * c->item);
     int rc = r->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *r->labels);
-    for (int p = 0; p < c->n_segments && rc == STK_OK; p++) {
-        const int64_t first = c->segments[p].first, n = c->segments[p].n;
+    for (int p = 0; p < c->n_stretches && rc == STK_OK; p++) {
+        const int64_t first = c->stretches[p].first, n = c->stretches[p].n;
         rc = read_row(c, first, (size_t)n * c->item, stored + (size_t)first * c->item, e);
     }
     for (int64_t i = 0; i < s->count && rc == STK_OK; i++)

@@ -85,10 +85,10 @@ static int unknown_class(const struct names *given, const struct place *p, stk_e
     const size_t n = p->top_bytes < NAME_MAX ? p->top_bytes : NAME_MAX;
     memcpy(word, p->top, n);
     word[n] = 0;
-    const char *near = names_nearest(given, word);
-    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not one of the %d given classes%s%s%s", word,
-                     (int)given->n, near ? "; did you mean " : "; add it to classes", near ? near : "",
-                     near ? "?" : "");
+    struct nearest near = {.word = word};
+    names_nearest(given, &near);
+    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not one of the %d given classes%s", word,
+                     (int)given->n, near.found ? nearest_hint(&near) : "; add it to classes");
 }
 
 /* The label of a class folder: its index, or the index of its name in the given classes. */

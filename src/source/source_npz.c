@@ -18,6 +18,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "base/nearest_list.h"
 #include "format/gunzip.h"
 #include "format/zip.h"
 #include "source/query.h"
@@ -179,17 +180,15 @@ static int take(struct source *s, struct archive *a, struct zip_member *m, const
 /* Every array that the query names must exist. */
 static int check_named(const struct archive *a, const char *query, stk_error *e)
 {
-    char as[QUERY_TEXT], name[QUERY_TEXT], list[300] = "";
-    for (uint32_t i = 0; i < a->all.n; i++) {
-        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
-        strncat(list, names_at(&a->all, i), sizeof list - strlen(list) - 1);
-    }
+    char as[QUERY_TEXT], name[QUERY_TEXT];
+    uint32_t ignored;
     for (int i = 0; query_at(query, i, as, name); i++) {
-        bool found = false;
-        for (uint32_t k = 0; k < a->all.n && !found; k++)
-            found = strcmp(names_at(&a->all, k), name) == 0;
-        if (!found)
-            return error_set(e, STK_EUSAGE, "open", "has no array %.100s; the arrays are %s", name, list);
+        if (names_find(&a->all, name, strlen(name), &ignored))
+            continue;
+        struct nearest_list all = {.like.word = name};
+        for (uint32_t k = 0; k < a->all.n; k++)
+            nearest_list_add(&all, names_at(&a->all, k));
+        return nearest_list_error(&all, "has no", "array", e);
     }
     return a->n_taken ? STK_OK : error_set(e, STK_EUSAGE, "open", "contains no arrays");
 }

@@ -92,11 +92,11 @@ int records_n_parts(const struct source *s)
     return (int)shards_of(s)->index.head->n_parts;
 }
 
-const uint8_t *records_notes(const struct source *s, size_t *n)
+const uint8_t *records_survey(const struct source *s, size_t *n)
 {
     const struct records_index *x = &shards_of(s)->index;
-    *n = (size_t)x->head->note_bytes;
-    return x->notes;
+    *n = (size_t)x->head->survey_bytes;
+    return x->survey;
 }
 
 const char *records_part_name(const struct source *s, int p)

@@ -146,14 +146,14 @@ static int scan_as(struct record_scan *sc, bool named, stk_error *e)
         !record_failed(sc, NULL))
         return error_set(e, STK_EUSAGE, "open", "is not a TFRecord file: it contains no valid record header");
     struct example_survey l = {0};
-    struct buf notes = {0};
+    struct buf survey = {0};
     int rc = 0;
     for (int64_t at = 0; at >= 0 && rc == 0;)
         rc = scan_record(sc, named, crc, &l, &at);
     if (rc == 0)
-        rc = example_survey_write(&l, &notes) || record_note(sc, notes.data, notes.len);
+        rc = example_survey_write(&l, &survey) || record_survey(sc, survey.data, survey.len);
     example_survey_done(&l);
-    buf_done(&notes);
+    buf_done(&survey);
     return rc ? error_nomem(e, "open", 0) : STK_OK;
 }
 
@@ -201,8 +201,8 @@ static int find_columns(const struct source *s, struct columns *c, stk_error *e)
     struct column data = {.kind = STK_BYTES, .whole = true};
     memcpy(data.name, DATA, sizeof DATA);
     size_t n;
-    const uint8_t *notes = records_notes(s, &n);
-    const int added = example_survey_merge(&l, notes, n);
+    const uint8_t *survey = records_survey(s, &n);
+    const int added = example_survey_merge(&l, survey, n);
     int rc = added < 0   ? error_nomem(e, "open", n)
              : added > 0 ? error_set(e, STK_EDATA, "open", "its index is damaged; rebuild it with `stoker index`")
                          : STK_OK;

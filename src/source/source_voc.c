@@ -29,7 +29,7 @@
 
 enum what { IMAGE, BOXES, LABELS, DIFFICULT, TRUNCATED, MASK, INSTANCES, ANNOTATION, N_COLUMNS };
 
-struct voc_set {
+struct voc_dataset {
     struct annotated_files files; /* its folder contains JPEGImages */
     char root[PATH_MAX];
     bool segmentation;
@@ -46,7 +46,7 @@ struct entry {
 
 static size_t annotation_path(const struct source *s, int64_t i, char *buf, size_t n)
 {
-    const struct voc_set *v = files_extra_state(s);
+    const struct voc_dataset *v = files_extra_state(s);
     return v->segmentation ? annotated_beside(s, i, "SegmentationClass/", ".png", buf, n)
                            : annotated_beside(s, i, "Annotations/", ".xml", buf, n);
 }
@@ -63,12 +63,12 @@ static bool wants(const struct source *s, enum what w)
 
 static int load(const struct source *s, struct reading *r, const char *path, struct buf *to, stk_error *e)
 {
-    const struct voc_set *v = files_extra_state(s);
+    const struct voc_dataset *v = files_extra_state(s);
     const int rc = annotated_load(s, r, v->files.dir, path, 0, to, e);
     return rc == STK_ENOTFOUND ? error_set(e, STK_EDATA, "read", "its file %.300s does not exist", path) : rc;
 }
 
-static const struct names *classes_of(const struct source *s, const struct voc_set *v)
+static const struct names *classes_of(const struct source *s, const struct voc_dataset *v)
 {
     return s->classes.n > 0 ? &s->classes : &v->classes;
 }
@@ -76,7 +76,7 @@ static const struct names *classes_of(const struct source *s, const struct voc_s
 /* Adds the objects of a text, which is changed, to r->spare[1]. */
 static int parse(const struct source *s, struct reading *r, const char *path, struct slice text, stk_error *e)
 {
-    const struct voc_set *v = files_extra_state(s);
+    const struct voc_dataset *v = files_extra_state(s);
     const bool labels = wants(s, LABELS);
     struct voc x = {.p = text.p, .end = text.p + text.n};
     struct voc_object o;
@@ -195,7 +195,7 @@ static int read_sample(const void *state, const struct source *s, struct reading
 /* ------------------------------------------------------------------ classes */
 
 struct naming {
-    const struct voc_set *v;
+    const struct voc_dataset *v;
     struct names found;
     pthread_mutex_t lock;
     bool no_memory;
@@ -226,7 +226,7 @@ static void name_one(void *user, int64_t i)
 
 /* The classes of Pascal VOC, or those that the annotations have, in byte order. In Pascal VOC's masks, 0 is the
  * background. */
-static int find_classes(struct voc_set *v, int threads, stk_error *e)
+static int find_classes(struct voc_dataset *v, int threads, stk_error *e)
 {
     static const char *const usual[] = {
         "aeroplane",   "bicycle", "bird",  "boat",      "bottle", "bus",         "car",   "cat",  "chair", "cow",
@@ -258,7 +258,7 @@ static int find_classes(struct voc_set *v, int threads, stk_error *e)
 /* ------------------------------------------------------------------ sets */
 
 /* The files of ImageSets/Main that name sets; those of single classes ("cat_train.txt") do not. */
-static int find_sets(const struct voc_set *v, struct names *sets, stk_error *e)
+static int find_sets(const struct voc_dataset *v, struct names *sets, stk_error *e)
 {
     const int fd = openat(v->files.dir, v->segmentation ? "ImageSets/Segmentation" : "ImageSets/Main",
                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -284,7 +284,7 @@ static int find_sets(const struct voc_set *v, struct names *sets, stk_error *e)
 }
 
 /* The images of a set: the first word of each line. */
-static int read_set(struct voc_set *v, const char *set, stk_error *e)
+static int read_set(struct voc_dataset *v, const char *set, stk_error *e)
 {
     char path[PATH_MAX], name[PATH_MAX];
     struct buf text = {0};
@@ -310,7 +310,7 @@ static int read_set(struct voc_set *v, const char *set, stk_error *e)
     return rc;
 }
 
-static int find_images(struct voc_set *v, const char *query, int threads, stk_error *e)
+static int find_images(struct voc_dataset *v, const char *query, int threads, stk_error *e)
 {
     struct names sets = {0};
     char set[1024] = "";
@@ -329,9 +329,9 @@ static int find_images(struct voc_set *v, const char *query, int threads, stk_er
 
 /* ------------------------------------------------------------------ opening */
 
-static void free_set(void *state)
+static void free_dataset(void *state)
 {
-    struct voc_set *v = state;
+    struct voc_dataset *v = state;
     annotated_files_done(&v->files);
     names_done(&v->classes);
     free(v);
@@ -339,10 +339,10 @@ static void free_set(void *state)
 
 static uint64_t fingerprint(const void *state, const struct source *s)
 {
-    return annotated_hash(s, ((const struct voc_set *)state)->files.dir, annotation_path);
+    return annotated_hash(s, ((const struct voc_dataset *)state)->files.dir, annotation_path);
 }
 
-static int add_columns(struct voc_set *v, stk_error *e)
+static int add_columns(struct voc_dataset *v, stk_error *e)
 {
     struct column all[N_COLUMNS] = {
         [IMAGE] = {.name = "image", .kind = STK_IMAGE},
@@ -372,13 +372,14 @@ static int add_columns(struct voc_set *v, stk_error *e)
     return STK_OK;
 }
 
-static int make(struct source *s, const struct source_options *o, struct voc_set *v, const char *query, stk_error *e)
+static int make(struct source *s, const struct source_options *o, struct voc_dataset *v, const char *query,
+                stk_error *e)
 {
     const uint64_t began_ns = now_ns();
     char task[32] = "", images[PATH_MAX + 16];
     query_get(query, "task", task, sizeof task);
     if (task[0] && strcmp(task, "detection") != 0 && strcmp(task, "segmentation") != 0)
-        return error_set(e, STK_EUSAGE, "open", "the task %s is unknown; it is detection or segmentation", task);
+        return error_set(e, STK_EUSAGE, "open", "the task %s is unknown; task must be detection or segmentation", task);
     v->files.dir = annotated_folder(v->root, "");
     if (v->files.dir < 0)
         return error_os(e, errno, "open", "cannot be opened");
@@ -411,14 +412,15 @@ int source_voc_open(struct source *s, const struct source_options *o, const stru
     int rc = annotated_check(paths, "folder", query, known, e);
     if (rc != STK_OK)
         return rc;
-    struct voc_set *v = calloc(1, sizeof *v);
+    struct voc_dataset *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);
     v->files.dir = -1;
     snprintf(v->root, sizeof v->root, "%s", names_at(paths, 0));
     rc = make(s, o, v, query, e);
     return annotated_end(
-        s, rc, &(struct files_extra){.read = read_sample, .done = free_set, .state = v, .fingerprint = fingerprint});
+        s, rc,
+        &(struct files_extra){.read = read_sample, .done = free_dataset, .state = v, .fingerprint = fingerprint});
 }
 
 bool source_voc_is(const char *folder)

@@ -26,7 +26,7 @@
 
 enum what { IMAGE, BOXES, LABELS, KEYPOINTS, N_COLUMNS };
 
-struct yolo_set {
+struct yolo_dataset {
     struct annotated_files files;
     char images_at[PATH_MAX], labels_at[PATH_MAX]; /* the folders, as typed, with a "/" at the end */
     struct yolo_yaml yaml;
@@ -50,7 +50,7 @@ static size_t count_lines(const char *p, size_t n)
 
 static int parse(const struct source *s, struct reading *r, const char *path, size_t room, size_t *n, stk_error *e)
 {
-    const struct yolo_set *v = files_extra_state(s);
+    const struct yolo_dataset *v = files_extra_state(s);
     const size_t points = (size_t)(v->yaml.shape.points * v->yaml.shape.dims);
     const char *text = (const char *)r->spare[1].data;
     struct yolo y = {.p = text, .end = text + r->spare[1].len, .shape = v->yaml.shape};
@@ -72,7 +72,7 @@ static int parse(const struct source *s, struct reading *r, const char *path, si
                      : STK_OK;
 }
 
-static struct cell cell_of(const struct reading *r, const struct yolo_set *v, enum what w, size_t room, size_t n)
+static struct cell cell_of(const struct reading *r, const struct yolo_dataset *v, enum what w, size_t room, size_t n)
 {
     const struct yolo_shape *shape = &v->yaml.shape;
     const uint8_t *const labels = r->derived.data, *const boxes = labels + room * sizeof(int64_t);
@@ -96,7 +96,7 @@ static struct cell cell_of(const struct reading *r, const struct yolo_set *v, en
 
 static int read_labels(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const struct yolo_set *v = state;
+    const struct yolo_dataset *v = state;
     char path[PATH_MAX];
     size_t n = 0;
     if (label_path(s, i, path, sizeof path) >= sizeof path)
@@ -118,12 +118,12 @@ static int read_labels(const void *state, const struct source *s, struct reading
 
 static uint64_t fingerprint(const void *state, const struct source *s)
 {
-    return annotated_hash(s, ((const struct yolo_set *)state)->files.dir, label_path);
+    return annotated_hash(s, ((const struct yolo_dataset *)state)->files.dir, label_path);
 }
 
-static void free_set(void *state)
+static void free_dataset(void *state)
 {
-    struct yolo_set *v = state;
+    struct yolo_dataset *v = state;
     annotated_files_done(&v->files);
     yolo_yaml_done(&v->yaml);
     free(v);
@@ -136,7 +136,7 @@ static bool is_yaml(const char *name)
     return text_has_suffix(name, ".yaml") || text_has_suffix(name, ".yml");
 }
 
-static int load_yaml(struct yolo_set *v, const char *path, stk_error *e)
+static int load_yaml(struct yolo_dataset *v, const char *path, stk_error *e)
 {
     struct buf text = {0};
     int64_t size;
@@ -186,7 +186,7 @@ static void add_below(char folder[PATH_MAX], const char *below)
 }
 
 /* The labels of images/train/ are in labels/train/: the last folder named images becomes labels. */
-static int place_labels(struct yolo_set *v, stk_error *e)
+static int place_labels(struct yolo_dataset *v, stk_error *e)
 {
     const char *last = NULL;
     for (const char *p = v->images_at; (p = strstr(p, "images")) != NULL; p++)
@@ -205,7 +205,7 @@ static int place_labels(struct yolo_set *v, stk_error *e)
 }
 
 /* A data.yaml says where its sets are. */
-static int place_by_yaml(struct yolo_set *v, const char *path, char set[1024], stk_error *e)
+static int place_by_yaml(struct yolo_dataset *v, const char *path, char set[1024], stk_error *e)
 {
     static const char *const keys[] = {"train", "val", "test"};
     const char *const values[] = {v->yaml.train, v->yaml.val, v->yaml.test};
@@ -240,7 +240,7 @@ static int place_by_yaml(struct yolo_set *v, const char *path, char set[1024], s
     return STK_OK;
 }
 
-static int place_by_folder(struct yolo_set *v, const char *path, char set[1024], stk_error *e)
+static int place_by_folder(struct yolo_dataset *v, const char *path, char set[1024], stk_error *e)
 {
     char folder[PATH_MAX], yaml[PATH_MAX];
     snprintf(folder, sizeof folder, "%.4000s", path);
@@ -258,7 +258,7 @@ static int place_by_folder(struct yolo_set *v, const char *path, char set[1024],
 }
 
 /* Leaves only the images of a set: images/train/. */
-static int choose_set(struct yolo_set *v, char set[1024], stk_error *e)
+static int choose_set(struct yolo_dataset *v, char set[1024], stk_error *e)
 {
     struct names sets = {0};
     int rc = STK_OK;
@@ -283,7 +283,7 @@ static int choose_set(struct yolo_set *v, char set[1024], stk_error *e)
 
 /* ------------------------------------------------------------------ opening */
 
-static int add_columns(struct yolo_set *v, stk_error *e)
+static int add_columns(struct yolo_dataset *v, stk_error *e)
 {
     const struct yolo_shape *shape = &v->yaml.shape;
     const struct column all[N_COLUMNS] = {
@@ -317,7 +317,7 @@ static int add_columns(struct yolo_set *v, stk_error *e)
     return STK_OK;
 }
 
-static int make(struct source *s, const struct source_options *o, struct yolo_set *v, const char *path,
+static int make(struct source *s, const struct source_options *o, struct yolo_dataset *v, const char *path,
                 const char *query, stk_error *e)
 {
     const uint64_t began_ns = now_ns();
@@ -360,13 +360,14 @@ int source_yolo_open(struct source *s, const struct source_options *o, const str
     int rc = annotated_check(paths, "folder", query, known, e);
     if (rc != STK_OK)
         return rc;
-    struct yolo_set *v = calloc(1, sizeof *v);
+    struct yolo_dataset *v = calloc(1, sizeof *v);
     if (!v)
         return error_nomem(e, "open", sizeof *v);
     v->files.dir = -1;
     rc = make(s, o, v, names_at(paths, 0), query, e);
     return annotated_end(
-        s, rc, &(struct files_extra){.read = read_labels, .done = free_set, .state = v, .fingerprint = fingerprint});
+        s, rc,
+        &(struct files_extra){.read = read_labels, .done = free_dataset, .state = v, .fingerprint = fingerprint});
 }
 
 /* Whether a folder has a text file in labels/ or one folder below. */

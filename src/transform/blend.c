@@ -6,8 +6,10 @@
  * the last row to the first, with the last one saved. timm's pairs are independent: one row of each pair is saved.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "transform/plan_inner.h"
@@ -22,7 +24,8 @@ struct rows {
 /* How one row is combined with its partner. */
 struct mixture {
     bool cut;
-    float keep, rest; /* shares of the row and of its partner; both are 1 and 0 if the row stays as it is */
+    double lambda;    /* the share of the row; 1: the row stays as it is */
+    float keep, rest; /* shares of the row and of its partner */
     struct rect box;  /* CutMix: this part is the partner's */
 };
 
@@ -75,33 +78,66 @@ static struct rect draw_box(struct rng *r, const struct blend *b, double lambda,
 
 static struct mixture draw_mixture(struct rng *r, const struct blend *b, int32_t w, int32_t h)
 {
-    struct mixture m = {.keep = 1.0f};
+    struct mixture m = {.lambda = 1.0, .keep = 1.0f};
     if (!rng_chance(r, b->p))
         return m;
     m.cut = b->cutmix > 0.0 && (b->mixup <= 0.0 || rng_chance(r, b->cutmix_p));
-    double lambda = beta(r, m.cut ? b->cutmix : b->mixup);
+    m.lambda = beta(r, m.cut ? b->cutmix : b->mixup);
     if (m.cut) {
-        m.box = draw_box(r, b, lambda, w, h);
+        m.box = draw_box(r, b, m.lambda, w, h);
         if (b->correct || b->box_max > 0.0)
-            lambda = 1.0 - (double)m.box.w * m.box.h / ((double)w * h);
+            m.lambda = 1.0 - (double)m.box.w * m.box.h / ((double)w * h);
     }
-    m.keep = (float)lambda;
-    m.rest = (float)(1.0 - lambda);
+    m.keep = (float)m.lambda;
+    m.rest = (float)(1.0 - m.lambda);
     if (b->timm && b->mode != BLEND_BATCH) /* timm has a float32 per row */
         m.rest = 1.0f - m.keep;
     return m;
 }
 
+/* Which of the mixtures that are drawn, one after the other, belongs to row i of n. */
+static int64_t drawn_for(const struct blend *b, int64_t i, int64_t n)
+{
+    const int64_t back = n - 1 - i;
+    return b->mode == BLEND_BATCH ? 0 : b->mode == BLEND_PAIR && back < i ? back : i;
+}
+
 static void draw_all(const struct plan *p, const struct draw *d, struct mixture *m, int64_t n)
 {
-    const struct blend *b = &p->ops.blend;
     struct rng r;
     rng_init(&r, d, "MixUp", 0);
-    const int64_t drawn = b->mode == BLEND_BATCH ? 1 : b->mode == BLEND_PAIR ? (n + 1) / 2 : n;
-    for (int64_t i = 0; i < drawn; i++)
-        m[i] = draw_mixture(&r, b, p->ops.w, p->ops.h);
-    for (int64_t i = drawn; i < n; i++)
-        m[i] = b->mode == BLEND_BATCH ? m[0] : m[n - 1 - i];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = drawn_for(&p->ops.blend, i, n);
+        m[i] = from < i ? m[from] : draw_mixture(&r, &p->ops.blend, p->ops.w, p->ops.h);
+    }
+}
+
+/* A double as JSON, so that reading it gives the same double. */
+static void note_lambda(struct json *j, double lambda)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.17g", lambda);
+    json_raw(j, "lam", text);
+}
+
+void plan_blend_drawn(const struct plan *p, const struct draw *d, int64_t i, int64_t n, struct json *j)
+{
+    const struct blend *b = &p->ops.blend;
+    struct mixture m = {0};
+    struct rng r;
+    rng_init(&r, d, "MixUp", 0);
+    for (int64_t k = drawn_for(b, i, n); k >= 0; k--)
+        m = draw_mixture(&r, b, p->ops.w, p->ops.h);
+    note_lambda(j, m.lambda);
+    if (m.cut) {
+        json_open(j, "box", '[');
+        json_int(j, NULL, m.box.x);
+        json_int(j, NULL, m.box.y);
+        json_int(j, NULL, m.box.x + m.box.w);
+        json_int(j, NULL, m.box.y + m.box.h);
+        json_close(j, ']');
+    }
+    json_int(j, "partner", b->timm ? n - 1 - i : (i + n - 1) % n);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -207,7 +243,9 @@ void plan_blend(const struct plan *p, const struct draw *d, uint8_t *image, floa
             row[good++] = i;
     if (good == 0)
         return;
-    draw_all(p, d, m, good);
+    struct draw first = *d;
+    first.sample += (uint64_t)row[0];
+    draw_all(p, &first, m, good);
     (p->ops.blend.timm ? combine_pairs : combine_ring)(&rows, m, row, good, &saved);
 }
 

@@ -29,7 +29,7 @@ struct blur {
 
 /* size: odd, at most BLUR_MOST. */
 void blur_axis_init(struct blur_axis *a, int32_t size, double sigma);
-/* The image, w x h, of which the part `from` is there, and the part of a line that is made. */
+/* An image of w x h pixels, of which the part `from` is available; and the part of a line to make. */
 struct blur_source {
     struct image in;
     struct rect from;

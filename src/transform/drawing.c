@@ -17,7 +17,8 @@ int drawing_op(struct drawing *g, const struct op *o)
         json_text(g->notes, "op", op_name(o));
     }
     g->tensor = o->tensor;
-    const int rc = o->spec->draw ? o->spec->draw(g, o) : STK_OK;
+    /* A choice of ops that combine rows is drawn for the batch. */
+    const int rc = o->spec->draw && !op_blends(o) ? o->spec->draw(g, o) : STK_OK;
     if (g->notes)
         json_close(g->notes, '}');
     return rc;

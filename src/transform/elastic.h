@@ -32,7 +32,7 @@ void elastic_begin(const struct elastic *e, struct rect need, void *room);
 void elastic_line(const struct kernels *k, const struct elastic *e, const struct image *in, struct rect from, int32_t y,
                   void *room, uint8_t *dst);
 
-/* Where a point goes: the index of the pixel that it is in, against the shift of that pixel, as torchvision does. */
+/* Where a point goes: it moves against the shift of the pixel that it is in, as in torchvision. */
 void elastic_point(const struct elastic *e, double *x, double *y);
 
 /* For masks: writes the indices of the pixels that line y of the whole image takes, -1 outside of the image. */

@@ -126,15 +126,28 @@ static bool suffices(const struct step *s, const double box[4])
            b >= 0.0f && l <= (float)s->w && r <= (float)s->w && t <= (float)s->h && b <= (float)s->h;
 }
 
-bool follow_box(const struct job *j, double box[4])
+/* torchvision multiplies integers by a ratio in single precision, and cuts the fraction off. */
+static void resize_whole(const struct step *s, double box[4])
 {
+    for (int k = 0; k < 4; k++) {
+        const double ratio = k % 2 ? (double)s->h / s->in_h : (double)s->w / s->in_w;
+        box[k] = (double)truncf((float)box[k] * (float)ratio);
+    }
+}
+
+bool follow_box(const struct job *j, bool whole, double box[4])
+{
+    bool cut = false;
     for (const struct step *s = j->steps; s < j->steps + j->n_steps; s++) {
         const bool gone =
             (s->kind == STEP_CROP && s->drops && !is_inside(s, box)) || (s->kind == STEP_WARP && !warp_box(s, box));
         if (s->kind == STEP_SANITIZE_BOXES && !suffices(s, box))
             return false;
+        cut |= whole && s->kind == STEP_WHOLE_BOXES;
         if (s->kind == STEP_ELASTIC)
             bend_box(s, box);
+        else if (s->kind == STEP_RESIZE && cut)
+            resize_whole(s, box);
         else if (s->kind != STEP_WARP)
             follow_step_box(s, box);
         if (s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES)

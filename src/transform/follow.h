@@ -18,8 +18,9 @@ bool follow_step_point(const struct step *s, double *x, double *y);
 /* The same for a box (left, top, right, bottom): the smallest box that contains its corners. It is not clamped. */
 bool follow_step_box(const struct step *s, double box[4]);
 
-/* A box (left, top, right, bottom) through all steps. false: SanitizeBoundingBoxes removes it. */
-bool follow_box(const struct job *j, double box[4]);
+/* A box (left, top, right, bottom) through all steps. whole: all boxes of the image are whole numbers. false:
+ * SanitizeBoundingBoxes removes it. */
+bool follow_box(const struct job *j, bool whole, double box[4]);
 /* A point (x, y) through all steps. false: SanitizeKeyPoints removes it. */
 bool follow_point(const struct job *j, double at[2]);
 
@@ -38,8 +39,8 @@ size_t follow_masks_scratch(const struct plan *p, const struct job *j, int32_t w
 /* Prepares for masks of w x h. NULL: the arena has no room. */
 struct follow_masks *follow_masks_begin(const struct plan *p, const struct job *j, int32_t w, int32_t h, size_t element,
                                         struct arena *a);
-/* Writes the mask after the steps, job.w x job.h numbers of type t (uint8, int32, int64). false: a number does not fit,
- * which *value then is. */
+/* Writes the mask after the steps, job.w x job.h numbers of type t (uint8, int32, int64). false: a number does not fit;
+ * *value is that number. */
 bool follow_mask(struct follow_masks *f, const struct mask *in, stk_dtype t, void *out, int32_t *value);
 
 #endif

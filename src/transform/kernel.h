@@ -73,6 +73,7 @@ struct kernels {
     void (*mirror3)(uint8_t *dst, const uint8_t *src, int32_t w);
     /* Point steps; dst may be src. Three channels, unless it says otherwise. */
     void (*table1)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t t[256]); /* the same for every byte */
+    void (*invert)(uint8_t *dst, const uint8_t *src, size_t n); /* a table that is faster without one */
     void (*table3)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256]);
     void (*grey3)(uint8_t *dst, const uint8_t *src, int32_t w); /* three equal channels */
     /* Between the grey of a pixel (0) and its colour (1), and beyond, as Pillow's ImageEnhance.Color. */

@@ -2,7 +2,7 @@
 /*
  * kernel_avx2_nearest.c -- the nearest pixels along a line through an image, with AVX2.
  *
- * Pixels are read one by one into a block, and packed from there. Writing them one by one to the result costs up to
+ * Pixels are read one by one into a block, which is then copied. Writing them one by one to the result costs up to
  * twice the time: a CPU compares the low 12 bits of addresses to find out whether a load depends on an earlier store,
  * and a rotated line often passes places with the same bits as the line that is written.
  */

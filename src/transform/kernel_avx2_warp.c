@@ -3,9 +3,9 @@
  * kernel_avx2_warp.c -- bilinear and bicubic sampling through a map, for three channels, with AVX2.
  *
  * The definition (warp.c) computes in double precision and drops the fraction. Here values are computed in single
- * precision, with an error of less than `unsure`. A value that is not within `unsure` of a whole number
- * has the same whole part either way. The few pixels with another value, and those at the edge of the image, are
- * computed again by the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
+ * precision, with an error of less than `unsure`. A value that is not within `unsure` of a whole number has the same
+ * whole part either way. The few pixels with another value, and those at the edge of the image, are computed again by
+ * the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
  */
 #include <math.h>
 #include <string.h>

@@ -12,6 +12,12 @@ static void table1_u8_c(uint8_t *dst, const uint8_t *src, size_t n, const uint8_
         dst[i] = t[src[i]];
 }
 
+static void invert_u8_c(uint8_t *dst, const uint8_t *src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)(255 - src[i]);
+}
+
 static void table3_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256])
 {
     for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
@@ -156,6 +162,7 @@ static void range_u8_c(struct kernel_range *r, const uint8_t *src, size_t n)
 void kernels_c_color(struct kernels *k)
 {
     k->table1 = table1_u8_c;
+    k->invert = invert_u8_c;
     k->table3 = table3_u8_c;
     k->grey3 = grey3_u8_c;
     k->mix = mix_u8_c;

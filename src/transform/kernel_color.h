@@ -82,8 +82,8 @@ INLINE void smooth_run(uint8_t *restrict dst, const uint8_t *restrict up, const 
                        const uint8_t *restrict down, size_t step)
 {
     for (size_t i = 0; i < RUN; i++) {
-        const uint16_t sum = (uint16_t)(up[i] + up[i + step] + up[i - step] + at[i + step] + at[i - step] + down[i] +
-                                        down[i + step] + down[i - step] + 5 * at[i]);
+        const uint16_t sum = (uint16_t)(up[i] + up[i + step] + (up - step)[i] + at[i + step] + (at - step)[i] +
+                                        down[i] + down[i + step] + (down - step)[i] + 5 * at[i]);
         dst[i] = (uint8_t)((uint16_t)((uint32_t)(uint16_t)(2 * sum + 13) * 40330u >> 16) >> 4);
     }
 }
@@ -120,6 +120,20 @@ INLINE void sharpen_line(uint8_t *dst, const uint8_t *src, size_t stride, size_t
     for (size_t i = 0; i < n - RUN; i += RUN)
         sharpen_run(dst + i, src + i, stride, step, factor);
     sharpen_run(dst + n - RUN, src + n - RUN, stride, step, factor);
+}
+
+/* Through a buffer, because dst may be src. */
+INLINE void invert_bytes(uint8_t *dst, const uint8_t *src, size_t n)
+{
+    for (; n >= RUN; n -= RUN, src += RUN, dst += RUN) {
+        uint8_t v[RUN];
+        memcpy(v, src, RUN);
+        for (int i = 0; i < RUN; i++)
+            v[i] = (uint8_t)~v[i];
+        memcpy(dst, v, RUN);
+    }
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)~src[i];
 }
 
 INLINE uint64_t sum_bytes(const uint8_t *src, size_t n)
@@ -167,6 +181,10 @@ INLINE void settle_bytes(uint8_t *restrict dst, const float *restrict sum, size_
             RUNS(to, from, n, mix_run(&p, factor));                                                                    \
         }                                                                                                              \
     }                                                                                                                  \
+    static void invert_u8_##set(uint8_t *dst, const uint8_t *src, size_t n)                                            \
+    {                                                                                                                  \
+        invert_bytes(dst, src, n);                                                                                     \
+    }                                                                                                                  \
     static void permute_u8_##set(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3])                  \
     {                                                                                                                  \
         RUNS(dst, src, w, permute_run(&p, order));                                                                     \
@@ -192,6 +210,7 @@ INLINE void settle_bytes(uint8_t *restrict dst, const float *restrict sum, size_
     static void kernels_##set##_points(struct kernels *k)                                                              \
     {                                                                                                                  \
         k->mix = mix_u8_##set;                                                                                         \
+        k->invert = invert_u8_##set;                                                                                   \
         k->permute = permute_u8_##set;                                                                                 \
         k->sharpen = sharpen_u8_##set;                                                                                 \
         k->weigh = weigh_u8_##set;                                                                                     \

@@ -42,24 +42,28 @@ COLOR_KERNELS(vbmi)
 static void table1_u8_vbmi(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t t[256])
 {
     const struct table table = load_table(t);
-    for (size_t i = 0; i < n; i += 64) {
-        const __mmask64 some = n - i < 64 ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
-        _mm512_mask_storeu_epi8(dst + i, some, look_up(&table, _mm512_maskz_loadu_epi8(some, src + i)));
-    }
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        _mm512_storeu_si512(dst + i, look_up(&table, _mm512_loadu_si512(src + i)));
+    const __mmask64 rest = ((__mmask64)1 << (n - i)) - 1;
+    _mm512_mask_storeu_epi8(dst + i, rest, look_up(&table, _mm512_maskz_loadu_epi8(rest, src + i)));
 }
 
-static void table3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256])
+/* Each byte in the tables of all channels, of which its own is kept. */
+INLINE struct three look_up_three(const struct table c[3], struct three t)
 {
-    const struct table r = load_table(t[0]), g = load_table(t[1]), b = load_table(t[2]);
-    const size_t n = 3 * (size_t)w;
-    int first = 0;
-    for (size_t i = 0; i < n; i += 64, first = (first + 1) % 3) {
-        const __mmask64 some = n - i < 64 ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
-        const __mmask64 red = channel0(first), green = channel0((first + 2) % 3);
-        const __m512i v = _mm512_maskz_loadu_epi8(some, src + i);
-        const __m512i blue = look_up(&b, v), both = _mm512_mask_mov_epi8(blue, green, look_up(&g, v));
-        _mm512_mask_storeu_epi8(dst + i, some, _mm512_mask_mov_epi8(both, red, look_up(&r, v)));
+    for (int i = 0; i < 3; i++) {
+        const __m512i red = look_up(&c[0], t.at[i]), green = look_up(&c[1], t.at[i]), blue = look_up(&c[2], t.at[i]);
+        const __m512i both = _mm512_mask_mov_epi8(blue, channel0((i + 2) % 3), green);
+        t.at[i] = _mm512_mask_mov_epi8(both, channel0(i), red);
     }
+    return t;
+}
+
+static void table3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t table[3][256])
+{
+    const struct table c[3] = {load_table(table[0]), load_table(table[1]), load_table(table[2])};
+    THREES(dst, src, w, look_up_three(c, t));
 }
 
 /* ------------------------------------------------------------------ greys */
@@ -238,7 +242,7 @@ static void sharpen_u8_fast(uint8_t *dst, size_t dst_stride, const uint8_t *src,
 
 /* 21 pixels fill a vector but for a byte. */
 enum { MIRRORED = 21 };
-#define MIRROR(i) ((i) < 3 * MIRRORED ? 3 * (MIRRORED - 1 - (i) / 3) + (i) % 3 : 0)
+#define MIRROR(i) (uint8_t)((i) < 3 * MIRRORED ? 3 * (MIRRORED - 1 - (i) / 3) + (i) % 3 : 0)
 static const uint8_t mirror[64] = {TABLE64(MIRROR, 0)};
 
 static void mirror3_u8_vbmi(uint8_t *dst, const uint8_t *src, int32_t w)

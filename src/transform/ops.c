@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "transform/ops_spec.h"
 
 enum { DEPTH = 4 }; /* of ops in arguments of ops */
@@ -52,11 +53,12 @@ static int no_param(struct reader *r, int32_t column, const char *name)
     const char *names[OPS_ARGS] = {0};
     char list[128];
     const int n = param_names(r->spec, names, list, sizeof list);
-    const char *near = text_nearest(name, names, n);
+    struct nearest near = {.word = name};
+    nearest_try_all(&near, names, n);
     if (n == 0)
         return text_error(&r->text, column, "%s takes no arguments", r->spec->name);
-    if (near)
-        return text_error(&r->text, column, "%s has no argument \"%s\"; did you mean %s?", r->spec->name, name, near);
+    if (near.found)
+        return text_error(&r->text, column, "%s has no argument \"%s\"%s", r->spec->name, name, nearest_hint(&near));
     return text_error(&r->text, column, "%s has no argument \"%s\"; it takes %s", r->spec->name, name, list);
 }
 
@@ -162,9 +164,10 @@ static const struct spec *find_op(struct reader *r, const char *name, int32_t co
             if (n < NAMES)
                 names[n++] = s->name;
         }
-    const char *near = text_nearest(name, names, n);
-    if (near)
-        text_error(&r->text, column, "unknown op \"%s\"; did you mean %s?", name, near);
+    struct nearest near = {.word = name};
+    nearest_try_all(&near, names, n);
+    if (near.found)
+        text_error(&r->text, column, "unknown op \"%s\"%s", name, nearest_hint(&near));
     else
         text_error(&r->text, column, "unknown op \"%s\"; docs/ops.md lists the ops, such as Resize and CenterCrop",
                    name);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "transform/ops_spec.h"
 #include "transform/resample.h"
@@ -35,11 +36,12 @@ int arg_word(struct reader *r, const struct value *v, const char *const *words, 
     for (int i = 0; i < n; i++)
         if (v->kind == VALUE_WORD && is_word(v->word, words[i]))
             return i;
-    const char *near = v->kind == VALUE_WORD ? text_nearest(v->word, words, n) : NULL;
-    char more[256];
-    if (near)
-        snprintf(more, sizeof more, "%s; did you mean %s?", expected, near);
-    arg_bad(r, v, near ? more : expected);
+    struct nearest near = {.word = v->word};
+    char text[400];
+    if (v->kind == VALUE_WORD)
+        nearest_try_all(&near, words, n);
+    snprintf(text, sizeof text, "%s%s", expected, nearest_hint(&near));
+    arg_bad(r, v, text);
     return -1;
 }
 

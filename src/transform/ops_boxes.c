@@ -22,6 +22,13 @@ static int draw_clamp_boxes(struct drawing *g, const struct op *o)
     return STK_OK;
 }
 
+static int draw_whole_boxes(struct drawing *g, const struct op *o)
+{
+    (void)o;
+    drawing_mark(g, STEP_WHOLE_BOXES);
+    return STK_OK;
+}
+
 static int draw_clamp_points(struct drawing *g, const struct op *o)
 {
     (void)o;
@@ -57,6 +64,7 @@ const struct spec ops_boxes[] = {
      {{"min_size", &arg_least, "1"}, {"min_area", &arg_least, "1"}},
      .draw = draw_sanitize_boxes},
     {"ClampBoundingBoxes", OP_BOXES, {{0}}, .draw = draw_clamp_boxes},
+    {"WholeBoundingBoxes", OP_BOXES, {{0}}, .draw = draw_whole_boxes},
     {"ConvertBoundingBoxFormat",
      OP_BOXES | OP_TYPES,
      {{"format", &arg_format, NULL}, {"relative", &arg_bool, "False"}},

@@ -35,7 +35,7 @@ static bool box_now(const struct drawing *g, int i, double box[4])
 {
     for (int k = 0; k < 4; k++)
         box[k] = (double)g->draw->boxes->at[i][k];
-    return follow_box(g->job, box);
+    return follow_box(g->job, g->draw->boxes->whole, box);
 }
 
 static double overlap(const double box[4], struct rect c)

@@ -78,7 +78,6 @@ int flow_check_fill(const struct flow *f, const struct op *o);
 /* ------------------------------------------------------------------ ops */
 
 enum op_flags {
-    OP_LATE = 16,  /* works on the finished row: only such ops and ops of types may follow it */
     OP_MOVES = 1,  /* only moves pixels, if its fill is 0: the same on floats as on bytes */
     OP_TYPES = 2,  /* changes no pixels, only their type */
     OP_RANDOM = 4, /* its effect depends on a draw */
@@ -89,6 +88,7 @@ enum op_flags {
     OP_ALONE = 128,  /* masks, boxes and points cannot follow it */
     OP_TENSOR = 256, /* makes a tensor: torchvision computes the ops after it with torch, not with Pillow */
     OP_POLICY = 512, /* its fill of 0 is torchvision's None */
+    OP_LATE = 1024,  /* works on the finished row: only such ops and ops of types may follow it */
 };
 
 struct spec {

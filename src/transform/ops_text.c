@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -200,12 +199,4 @@ int text_value(struct text *t, struct value *v)
     }
     copy(v->source, sizeof v->source, from, (size_t)(t->at - from));
     return rc;
-}
-
-const char *text_nearest(const char *word, const char *const *names, int n)
-{
-    struct nearest near = {.word = word};
-    for (int i = 0; i < n; i++)
-        nearest_try(&near, names[i], strlen(names[i]));
-    return near.found;
 }

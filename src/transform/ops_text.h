@@ -45,7 +45,4 @@ void text_next(struct text *t, char *buf, size_t n);
 bool text_name(struct text *t, char *buf, size_t n);
 int text_value(struct text *t, struct value *v);
 
-/* The name that was probably meant; NULL: none is similar. */
-const char *text_nearest(const char *word, const char *const *names, int n);
-
 #endif

@@ -246,6 +246,8 @@ static void point_line(const struct kernels *k, const struct point *p, uint8_t *
         k->hue(dst, src, w, (uint8_t)(int)s->amount);
     else if (s->kind == STEP_PERMUTE)
         k->permute(dst, src, w, s->order);
+    else if (p->n == 1 && s->table == TABLE_INVERT)
+        k->invert(dst, src, (size_t)w * (size_t)s->channels);
     else if (p->same)
         k->table1(dst, src, (size_t)w * (size_t)s->channels, p->table[0]);
     else
@@ -256,6 +258,12 @@ void point_lines(const struct kernels *k, const struct point *p, const struct im
 {
     if (p->s->kind == STEP_MIX) {
         k->mix(dst->px, dst->stride, src->px, src->stride, src->w, dst->h, (float)p->s->amount);
+        return;
+    }
+    const size_t bytes = (size_t)src->w * (size_t)src->channels;
+    const bool whole = src->stride == bytes && dst->stride == bytes && p->s->in == p->s->channels;
+    if (whole && src->w <= INT32_MAX / STAGE_LINES) { /* one long line */
+        point_line(k, p, dst->px, src->px, src->w * dst->h);
         return;
     }
     for (int32_t y = 0; y < dst->h; y++)

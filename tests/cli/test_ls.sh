@@ -40,7 +40,7 @@ ends 0 "arrays" "$stoker" pack photos arrays --to hdf5 --as raw --ops 'Resize(32
 ends 0 "ls of arrays" "$stoker" ls 'hdf5:arrays/data.h5?image=images' --json
 json out "ls of arrays" 'd["bytes"] == 24 * 32 * 32 * 3 and d["file_bytes"]["min"] == 32 * 32 * 3'
 ends 2 "a dataset that is none" "$stoker" ls 'hdf5:arrays/data.h5?image=image'
-says err 'no dataset image \(did you mean images\?\); the datasets are images, keys, labels' "which there are"
+says err 'no dataset image; the datasets are images, keys, labels; did you mean images\?' "which there are"
 
 # A shuffle by windows is told where a window is less than all; of HDF5, what is no field is a dataset.
 (cd photos && tar --sort=name -czf ../small.tar.gz .)

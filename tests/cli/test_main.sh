@@ -23,9 +23,9 @@ for c in ls bench show verify checksum synth info cache; do
 done
 
 ends 2 "an unknown command" "$stoker" bnech x
-says err 'did you mean .stoker bench.' "the nearest command"
+says err 'did you mean stoker bench\?' "the nearest command"
 ends 2 "help on an unknown command" "$stoker" help verfy
-says err 'did you mean .stoker verify.' "the nearest command in help"
+says err 'did you mean stoker verify\?' "the nearest command in help"
 ends 2 "a command like no other" "$stoker" frobnicate
 [ ! -s out ] || fail "an error has output"
 

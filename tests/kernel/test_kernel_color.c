@@ -43,12 +43,15 @@ static void run(const struct kernels *k, int kind, uint8_t *dst, const uint8_t *
     case 4:
         k->grey3(dst, src, w);
         break;
+    case 5:
+        k->invert(dst, src, 3 * (size_t)w);
+        break;
     default:
         k->permute(dst, src, w, order);
     }
 }
 
-static const char *const names[] = {"table1", "table3", "mix", "hue", "grey3", "permute"};
+static const char *const names[] = {"table1", "table3", "mix", "hue", "grey3", "invert", "permute"};
 enum { KINDS = sizeof names / sizeof names[0] };
 
 /* Into other memory, and in place. */

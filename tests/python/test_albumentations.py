@@ -217,3 +217,8 @@ def test_keypoints_follow(coco):
 def test_boxes_that_cannot_follow(coco, pipeline, why):
     with pytest.raises(stoker.UsageError, match=why):
         stoker.Loader(coco, pipeline, sizes="list")
+
+
+def test_images_of_different_sizes_need_a_crop_first(photos):
+    with pytest.raises(stoker.UsageError, match=r"no op for SmallestMaxSize: .*needs images of one size"):
+        stoker.Loader(photos, A.Compose([A.SmallestMaxSize(30), A.CenterCrop(20, 20)]))

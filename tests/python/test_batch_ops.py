@@ -15,6 +15,7 @@ from conftest import import_torchvision
 torch = pytest.importorskip("torch")
 OPS = "RandomCrop(24) | RandomHorizontalFlip | Normalize"
 CLASSES = 7
+FIELDS = ("image", "label", "position")
 
 
 def arrays(n: int = 40) -> dict[str, np.ndarray]:
@@ -106,6 +107,65 @@ def test_mixup_of_timm(mode: str) -> None:
                 assert torch.allclose(mixed.image[i], images[i] * keep + partner[i] * (1 - keep), atol=1e-4)
             assert torch.allclose(mixed.label[i], hot[i] * keep + hot[j] * (1 - keep), atol=1e-5)
     assert kinds >= {"cut", "mix"}
+
+
+def replay(rows, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Combines rows of get() as `drawn` says."""
+    images, soft = rows.image.clone(), labels.clone()
+    for i, row in enumerate(rows.drawn):
+        last = row["ops"][-1]
+        lam, j = last["lam"], last["partner"]
+        soft[i] = labels[j].mul(1 - lam).add_(labels[i].mul(lam))
+        if "box" in last:
+            x0, y0, x1, y1 = last["box"]
+            images[i, :, y0:y1, x0:x1] = rows.image[j, :, y0:y1, x0:x1]
+        elif lam != 1:
+            images[i] = rows.image[j].mul(1 - lam).add_(rows.image[i].mul(lam))
+    return images, soft
+
+
+@pytest.mark.parametrize("op", ["MixUp(1, 7)", "CutMix(1, 7)", "RandomChoice([MixUp(0.2, 7), CutMix(1, 7)])"])
+def test_drawn_says_how_rows_are_combined(op: str) -> None:
+    loader = stoker.Loader(arrays(), f"{OPS} | {op}", batch_size=8, shuffle=True, seed=3, output="torch", fields=FIELDS)
+    for epoch in range(3):
+        loader.set_epoch(epoch)
+        for batch in loader:
+            rows = loader.get(positions=batch.position.numpy(), epoch=epoch)
+            images, labels = replay(rows, rows.label)
+            assert torch.equal(images, batch.image) and torch.equal(labels, batch.label)
+    assert rows.drawn[3]["ops"][-1]["partner"] == 2 and rows.drawn[0]["ops"][-1]["partner"] == 7
+    assert set(loader.drawn(3)[0]["ops"][-1]) == {"op"}  # the batch is not known
+
+
+@pytest.mark.parametrize("mode", ["batch", "pair", "elem"])
+def test_drawn_says_how_timm_combines_rows(mode: str) -> None:
+    ops = f"{OPS} | Mixup(0.8, 1, prob=0.9, mode={mode}, num_classes=7)"
+    loader = stoker.Loader(arrays(45), ops, batch_size=9, seed=3, output="torch", fields=FIELDS)
+    kinds = set()
+    for batch in loader:
+        rows = loader.get(positions=batch.position.numpy(), epoch=0)
+        images, labels = replay(rows, rows.label)
+        assert torch.allclose(images, batch.image, atol=1e-6) and torch.allclose(labels, batch.label, atol=1e-6)
+        assert [row["ops"][-1]["partner"] for row in rows.drawn] == list(range(8, -1, -1))
+        kinds |= {"box" in row["ops"][-1] for row in rows.drawn}
+    assert kinds == {False, True}
+
+
+def test_drawn_of_a_batch_whose_first_sample_is_bad(tmp_path) -> None:
+    from PIL import Image
+
+    for i in range(8):
+        path = tmp_path / "a" / f"{i}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.full((9, 9, 3), 30 * i, np.uint8)).save(path)
+    (tmp_path / "a" / "0.png").write_bytes(b"not an image")
+    ops = "CenterCrop(8) | MixUp(num_classes=2)"
+    loader = stoker.Loader(tmp_path, ops, batch_size=8, output="torch", on_error="skip", fields=FIELDS)
+    with pytest.warns(RuntimeWarning, match="1 bad sample"):
+        (batch,) = loader
+    rows = loader.get(positions=batch.position.numpy(), epoch=0)
+    assert batch.position.tolist() == list(range(1, 8))
+    assert torch.equal(replay(rows, torch.zeros(7, 2))[0], batch.image)
 
 
 def test_draws_depend_on_the_batch_alone() -> None:

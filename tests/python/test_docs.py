@@ -210,3 +210,15 @@ def test_lighter_models(photos, tmp_path):
     assert len(names["table"]([large, *rows.values()]).splitlines()) == 2 + 6
     half, wide = names["pruned"](names["network"]((8, 16, 32))), torch.zeros(1, 3, 16, 16)
     assert half(wide).shape == (1, names["CLASSES"])
+
+
+def test_every_op_has_an_image():
+    """Or the page says why it has none."""
+    page = (ROOT / "docs/ops.md").read_text()
+    section = page[page.index("## What they look like") : page.index("## Exactness")]
+    words = set(re.findall(r"\w+", section + (ROOT / "tools/ops_images.py").read_text()))
+    ops = {name for name, thing in vars(stoker).items() if inspect.isclass(thing) and issubclass(thing, stoker.Op)}
+    assert ops - {"Op", "Lambda"} <= words
+    images = set(re.findall(r"images/([\w-]+\.webp)", section))
+    files = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    assert images == set(files) and sum(files.values()) < 2_000_000

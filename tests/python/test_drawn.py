@@ -64,7 +64,7 @@ DRAWN = {
     "TrivialAugmentWide": ("TrivialAugmentWide", {"ops"}),
 }
 WITH_BOXES = {"RandomIoUCrop", "SanitizeBoundingBoxes", "ClampBoundingBoxes", "ConvertBoundingBoxFormat"}
-WITH_BOXES |= {"ClampKeyPoints", "SanitizeKeyPoints"}
+WITH_BOXES |= {"ClampKeyPoints", "SanitizeKeyPoints", "WholeBoundingBoxes"}
 OF_BATCHES = {"MixUp", "CutMix", "Mixup"}  # which combine finished rows; get() returns the rows before that
 PYTHON = {"Lambda", "Op"}
 

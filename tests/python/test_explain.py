@@ -94,6 +94,7 @@ def test_stats_before_and_after(photos):
     assert "no work yet" in str(loader.stats()) and "limited" not in str(loader.stats())
     kept = list(loader)
     words = str(loader.stats())
+    assert "no work yet" not in words
     assert len(kept) == 3 and "12 in 3 batches" in words and "limited by" in words and "program holds" in words
 
 

@@ -276,7 +276,7 @@ def test_a_group_may_lack_a_dataset(tmp_path: Path) -> None:
     loader = stoker.Loader(path, batch_size=1, on_error="skip", max_bad=1.0, output="numpy", fields=["index", "score"])
     assert sorted(int(i) for batch in loader for i in batch[0]) == [0, 1, 3, 4, 5]
     assert [bad.sample for bad in loader.bad_samples()] == [2]
-    words = r"has no dataset skore \(did you mean score\?\); the datasets are score, x"
+    words = r"has no dataset skore; the datasets are score, x; did you mean score\?"
     with pytest.raises(stoker.UsageError, match=words):
         stoker.Source(f"hdf5:{path}?x=x&y=skore")
 
@@ -286,7 +286,7 @@ def test_datasets_that_are_there_are_told(tmp_path: Path) -> None:
     with h5py.File(path, "w") as h:
         h["train/photos"] = made("u1", (4, 8, 8, 3))
         h["train/y"] = np.arange(4)
-    words = r"has no dataset train/photo \(did you mean train/photos\?\); the datasets are train/photos, train/y"
+    words = r"has no dataset train/photo; the datasets are train/photos, train/y; did you mean train/photos\?"
     with pytest.raises(stoker.UsageError, match=words):
         stoker.Source(f"hdf5:{path}?image=train/photo")
 
@@ -574,7 +574,7 @@ def test_members_of_structures_are_columns(tmp_path: Path, version: str, how: An
     np.testing.assert_array_equal(batch["v"], p["inner"]["b"])
     with pytest.raises(stoker.DataError, match=r"g/d: .*MEMBER: x, v, box, inner\.a, inner\.b, word, label"):
         stoker.Loader(f"hdf5:{path}?v=g/d")
-    with pytest.raises(stoker.UsageError, match=r"has no dataset g/d\.inner\.c \(did you mean g/d\.inner\.[ab]"):
+    with pytest.raises(stoker.UsageError, match=r"has no dataset g/d\.inner\.c; .*did you mean g/d\.inner\.[ab]"):
         stoker.Loader(f"hdf5:{path}?v=g/d.inner.c")
 
 

@@ -372,6 +372,23 @@ def test_transforms_that_stay_in_python(over_files, vision):
         assert same(list(data.DataLoader(changed, 5)), list(loader))
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_a_transform(over_files, workers):
+    from torch.utils import data
+
+    def sizes(samples):
+        return [(row["image"].mode, row["image"].size, row["label"]) for row in samples]
+
+    for rows, options in (
+        (over_files, {"batch_size": 5, "collate_fn": sizes}),
+        (over_files.with_format("torch"), {}),
+        (over_files.cast_column("image", datasets.Image(mode="RGB")).with_format("torch"), {}),
+    ):
+        loader = stoker.DataLoader(rows, num_workers=workers, **options)
+        assert not loader.native and "in Python: " in loader.explain()
+        assert same(list(data.DataLoader(rows, **options)), list(loader))
+
+
 def test_changes_of_a_transform_are_seen(over_files, vision):
     t = vision.transforms
     augment = t.Compose([t.CenterCrop(8), t.ToTensor()])

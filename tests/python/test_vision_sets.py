@@ -151,6 +151,40 @@ def test_wrapped_voc_and_pets_are_read_in_c(root):
         same_samples(wrap(datasets.OxfordIIITPet(str(root), target_types=types, transforms=SMALL)), True)
 
 
+def test_integer_boxes_stay_integers(root):
+    """torchvision cuts fractions off whenever it resizes them."""
+    to_float = v2.ToDtype(torch.float32, scale=True)
+    sizes = joint(v2.ToImage(), v2.Pad(3), v2.Resize(37, max_size=50), v2.RandomHorizontalFlip(1), to_float)
+    for transforms_ in (SMALL, sizes):
+        same_samples(wrap(datasets.VOCDetection(str(root), transforms=transforms_)), True, "WholeBoundingBoxes")
+        same_samples(with_boxes(root, transforms_, 0.25), True, "WholeBoundingBoxes")
+        same_samples(with_boxes(root, transforms_, 0.0), False, "others only floats without a fraction")
+
+
+def test_presets_of_integer_boxes_are_made_in_c(root):
+    """As in torchvision/references/detection: ssd, ssdlite, multiscale."""
+    jitter = v2.RandomApply([v2.ColorJitter(0.3)])
+    ends = [v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.SanitizeBoundingBoxes()]
+    for steps in (
+        [v2.RandomPhotometricDistort(), v2.RandomZoomOut(fill=[123, 117, 104]), v2.RandomIoUCrop(), v2.Resize(40)],
+        [jitter, v2.RandomShortestSize([30, 40], max_size=60)],
+        [v2.ScaleJitter((40, 40)), v2.RandomCrop(20, pad_if_needed=True)],
+    ):
+        dataset = datasets.VOCDetection(str(root), transforms=joint(v2.ToImage(), *steps, *ends))
+        loader = stoker.DataLoader(wrap(dataset), batch_size=3, collate_fn=pairs)
+        assert loader.native, loader.explain()
+        _, targets = next(iter(loader))
+        assert targets[0]["boxes"].dtype == torch.int64
+
+
+def with_boxes(root, transforms_, fraction):
+    """Every other image has integers."""
+    some = coco(root, transforms=transforms_)
+    for one in some.coco.anns.values():
+        one["bbox"] = [int(v) if one["image_id"] % 2 else int(v) + fraction for v in one["bbox"]]
+    return wrap(some)
+
+
 def test_transforms_v2_of_plain_targets(root):
     """They change the image only: numbers and text are passed on."""
     same_samples(coco(root, transforms=SMALL), True)
@@ -174,7 +208,8 @@ def test_what_runs_in_python_says_why(root):
     same_samples(
         datasets.VOCSegmentation(str(root), transforms=SMALL), False, "its transforms change image and target together"
     )
-    same_samples(wrap(datasets.VOCDetection(str(root), transforms=SMALL)), False, "some boxes are integers")
+    turned = joint(v2.ToImage(), v2.RandomRotation((9, 9)), v2.Resize((32, 48)))
+    same_samples(wrap(datasets.VOCDetection(str(root), transforms=turned)), False, "some boxes are integers")
     own = joint(v2.ToImage(), v2.Lambda(lambda x: x), v2.Resize((32, 48)))
     same_samples(wrap(coco(root, transforms=own)), False, "no op for Lambda: a function of your own")
     wrapped = wrap(coco(root, transforms=own), target_keys=("boxes", "masks"))
@@ -210,6 +245,17 @@ def test_loader_reads_coco_objects_in_c(root):
     points.ids = points.ids[::-1]
     (batch,) = stoker.Loader(points, "RandomHorizontalFlip(1)", sizes="list", batch_size=4, output="torch")
     assert batch.keypoints[0].shape == (1, 17, 3) and batch.image_id.tolist() == points.ids
+
+
+def test_loader_reads_images_of_different_sizes_in_c(root, photos):
+    def boxes():
+        return wrap(datasets.VOCDetection(str(root), transforms=joint(v2.ToImage(), v2.Resize(30))))
+
+    (batch,) = stoker.Loader(boxes(), batch_size=4, output="torch", dtype="uint8", sizes="list")
+    assert [image.shape for image in batch.image] == [image.shape for image, _ in boxes()]
+    folder = stoker.Loader(datasets.ImageFolder(photos, v2.Resize(30)), batch_size=4, sizes="pad")
+    assert "python" not in folder.explain()
+    assert 'set sizes="pad" or sizes="list"' in stoker.Loader(boxes(), batch_size=4).explain()
 
 
 def test_loader_reads_annotations_in_c(root):

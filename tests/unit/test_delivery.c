@@ -218,7 +218,7 @@ static void orders_are_given(void)
     CHECK_EQ(read_some(l, 100, got, &rc), 2);
     CHECK_EQ(got[1], 9);
 
-    CHECK_EQ(stk_state_set(l, state, &e), STK_OK); /* forgets; given again it goes on in the middle */
+    CHECK_EQ(stk_state_set(l, state, &e), STK_OK); /* discards the order; given again, it continues there */
     CHECK_EQ(stk_next(l, &b, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_set_order(l, 1, second, 3, starts, 2, &e), STK_OK);
     CHECK_EQ(read_some(l, 100, got, &rc), 2);

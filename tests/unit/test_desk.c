@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_desk.c -- what a thread holds stays within its share, except in its turn.
+ * test_desk.c -- a thread stays within its share of memory, unless it is its turn to use more.
  */
 #include "desk.h"
 

@@ -89,7 +89,7 @@ static void remove_folder(void)
         printf("could not remove %s\n", folder);
 }
 
-/* Reads what is left of an epoch into a hash; the code that ended it. */
+/* Hashes the rest of an epoch, and returns the code that ended it. */
 static int read_epoch(stk_loader *l, uint64_t *hash)
 {
     stk_error e;
@@ -106,7 +106,7 @@ static int read_epoch(stk_loader *l, uint64_t *hash)
 
 enum { PLAIN, CACHED, KEPT, MODES }; /* without a cache; with one for the index; with one for pixels, too */
 
-/* 0: all went well, *hash is that of two epochs. */
+/* Returns 0 on success; *hash is that of two epochs. */
 static int job(uint64_t *hash, int mode, stk_reader reader)
 {
     char path[200], cache[200], state[300];
@@ -159,7 +159,7 @@ static void fail_one_by_one(const char *kind, int mode, stk_reader reader)
     int n = 0;
     for (int more = 1; more; n++) {
         uint64_t hash;
-        if (mode == KEPT && n % 2 == 0) /* one run fills it, another finds what that one left */
+        if (mode == KEPT && n % 2 == 0) /* one run fills it, and another one uses it */
             remove_cache();
         failing = kind;
         fail_in = n / (mode == KEPT ? 2 : 1);
@@ -303,7 +303,7 @@ static void make_text(const char *path)
     fclose(f);
 }
 
-/* Groups of two parts in a tar archive, packed as a whole. */
+/* Groups of two parts in a tar archive that is compressed as a whole. */
 static void make_tar(const char *path)
 {
     struct tars t = {0};
@@ -414,7 +414,7 @@ static void containers(void)
     }
 }
 
-/* Fields that both have, and classes of other names. */
+/* Fields that both sources have, and different classes. */
 static void joined_sources(void)
 {
     char tar[200], other[200];

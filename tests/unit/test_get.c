@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_get.c -- rows made out of turn, and what was drawn for them. One source is 40 samples that fill() makes, of
+ * test_get.c -- rows outside of the order, and their random draws. One source is 40 samples that fill() makes, of
  * which 13 is bad; another is three images, encoded; a third pixels in memory.
  */
 #include <pthread.h>
@@ -130,7 +130,7 @@ static void get_from_many_threads(void)
     stk_close(l);
 }
 
-/* Epochs as they come, and again by their positions, with and without saying which samples. */
+/* Epochs in order, and the same rows again by position, with and without their samples. */
 static void check_positions(stk_loader *l, bool alone)
 {
     stk_batch *b, *again;
@@ -304,6 +304,10 @@ static void words_for_the_rest(void)
     l = open_loader(&o);
     CHECK_EQ(stk_loader_drawn(l, NULL, &sample, 0, text, sizeof text, NULL), STK_OK);
     CHECK_STR(text, "{\"sample\": 1, \"size\": [0, 0], \"ops\": []}");
+    CHECK_EQ(stk_loader_blended(l, 0, 2, 1, 0, text, sizeof text, NULL), STK_OK); /* nothing combines rows */
+    CHECK_STR(text, "{}");
+    CHECK_EQ(stk_loader_blended(l, 0, 2, 2, 0, text, sizeof text, NULL), STK_EUSAGE);
+    CHECK_EQ(stk_loader_blended(l, 0, 2, 1, 0, text, 2, NULL), STK_EUSAGE);
     stk_close(l);
 
     o = filled_options();

@@ -39,7 +39,7 @@ static void write_image(const char *below, int i)
     stk_free(bytes);
 }
 
-static char set[PATH_MAX]; /* where it is: temp_path's own memory does not last */
+static char set[PATH_MAX]; /* a copy of the path: the memory of temp_path is reused */
 
 static const char *file_of(int i)
 {
@@ -311,7 +311,7 @@ static void flip(int fd, off_t size, uint64_t where)
     CHECK_EQ(pwrite(fd, &byte, 1, at), 1);
 }
 
-/* Flips so many bits in each file that is named like this, or takes its end away where there are none to be. */
+/* Flips this many bits in every file with such a name; with 0, cuts off its end. */
 static void damage(const char *suffix, uint64_t seed, int flips)
 {
     char pattern[PATH_MAX];
@@ -390,7 +390,7 @@ static void two_processes_at_once(void)
     temp_end();
 }
 
-/* Two ranks of one machine, epoch by epoch: what the other one has made is found soon after. */
+/* Two ranks on one machine, epoch by epoch: each soon finds the entries of the other. */
 static void ranks_share_what_each_makes(void)
 {
     make_set();
@@ -421,7 +421,7 @@ static void ranks_share_what_each_makes(void)
     temp_end();
 }
 
-/* The child says how far it is, and is killed there: in the first epoch, or later. */
+/* The child reports its progress and is killed at that point, in the first epoch or later. */
 static void killed_while_it_fills(void)
 {
     make_set();

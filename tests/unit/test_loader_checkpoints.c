@@ -35,7 +35,7 @@ static void write_turned(const char *below, const uint8_t *bytes, size_t n, uint
     buf_done(&all);
 }
 
-/* Baseline for the most part: grey, turned, of several scans, PNG among them. */
+/* Mostly baseline JPEGs; also grey and rotated ones, one of several scans, and a PNG. */
 static void write_image(int i, uint32_t seed)
 {
     static uint8_t px[W * H * 3];
@@ -187,7 +187,7 @@ static void fewer_bytes(void)
         int64_t epochs = 0;
         bool fewer = false;
         begin(&o);
-        while (!fewer && epochs < 6000) { /* a reader that is never given the CPU comes too late */
+        while (!fewer && epochs < 6000) { /* a reader that does not get the CPU is too late */
             read_epochs((int)epochs, (int)epochs + 6);
             epochs += 6;
             stk_stats s;
@@ -222,7 +222,7 @@ static int64_t folder_bytes(const char *path)
     return summed;
 }
 
-/* Points grow while crops reach further down, and later runs get them as they were in the end. A loader prepares
+/* Checkpoints grow while crops reach further down, and later runs start with the last ones. A loader prepares
  * batches that nobody reads: at most one epoch of them at the first count, and fewer epochs in the second run than the
  * first run has read. */
 static void what_grows_is_written(void)
@@ -264,7 +264,7 @@ static void change_files(void)
     close(scan);
 }
 
-/* Files that were known and are others now: as a loader finds them that reads all of them. */
+/* Files that changed after their checkpoints were made: the result is that of a loader that reads whole files. */
 static void changed_files(void)
 {
     static const stk_reader readers[] = {STK_READER_PREAD, STK_READER_URING};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_loader_open.c -- options, and what memory is divided into. Covers stoker.c too.
+ * test_loader_open.c -- options, and how memory is divided. Covers stoker.c too.
  */
 #include <time.h>
 
@@ -251,7 +251,7 @@ static void one_image_a_batch_may_have_any_size(void)
         stk_free(sized[i].bytes);
 }
 
-/* A program built for a later header is served as long as it does not use what is unknown here. */
+/* A program built for a later header works as long as it sets no option that is unknown here. */
 static void options_may_grow(void)
 {
     struct {
@@ -274,7 +274,7 @@ static void options_may_grow(void)
     stk_close(l);
 }
 
-/* The caller's close() is called once, however far the opening came. */
+/* The caller's close() is called once, wherever opening fails. */
 static void hooks_are_closed_once(void)
 {
     const struct {

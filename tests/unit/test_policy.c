@@ -126,7 +126,7 @@ static void skip_leaves_a_bad_batch_out(void)
     }
 }
 
-/* With several ranks steps must stay equal; and who counts on the batches may say so. */
+/* With several ranks, or with keep_empty, the batch is delivered, so that all ranks take the same number of steps. */
 static void empty_batches_are_kept(void)
 {
     stk_read_hooks h;
@@ -281,7 +281,7 @@ static int no_descriptors(void *user, int thread, int64_t i, const void **bytes,
     return read_image(user, thread, i, bytes, n, label, e);
 }
 
-/* What the machine lacks is not the sample's fault: no policy passes over it. */
+/* If the machine lacks memory or descriptors, the sample is not bad: every policy fails. */
 static void a_machine_that_runs_out(void)
 {
     const stk_read_hooks h = {.count = count, .read = no_descriptors};
@@ -320,7 +320,7 @@ static int64_t a_million(void *user)
     return 1000000;
 }
 
-/* Neither a search for a good sample nor a long run of rows holds up the end. */
+/* Neither the search for a good sample nor a long run of rows delays closing. */
 static void closes_in_the_middle_of_a_search(void)
 {
     const stk_read_hooks h = {.count = a_million, .read = rotten_and_slow};

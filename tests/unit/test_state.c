@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_state.c -- what a state is about, how strictly it is read, and that it resumes exactly.
+ * test_state.c -- what a state contains, how strictly it is checked, and that it resumes exactly.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -192,7 +192,7 @@ static void ask_all(stk_loader *l)
     CHECK_EQ(stk_loader_mix(l, 99, &m), STK_END);
 }
 
-/* The first row waits until the loader is about to restart, and asks it then. */
+/* The first row waits until the loader is about to restart, and then calls the loader. */
 static int ask_while_it_restarts(void *user, const stk_row *row, stk_error *e)
 {
     (void)user, (void)e;
@@ -205,7 +205,7 @@ static int ask_while_it_restarts(void *user, const stk_row *row, stk_error *e)
     return STK_OK;
 }
 
-/* A function of the caller's may ask its own loader, also while another thread waits for that function to end. */
+/* A hook may call its own loader, even while another thread waits for that hook to end. */
 static void a_restart_waits_without_locks(void)
 {
     const stk_op_hook op = {.run = ask_while_it_restarts};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_arena.c -- scratch memory: what was reserved is there, and no more. */
+/* test_arena.c -- scratch memory: exactly what was reserved can be used. */
 #include <sys/mman.h>
 
 #include "base/arena.h"
@@ -73,7 +73,7 @@ static void refuses_the_absurd(void)
     arena_done(&a);
 }
 
-/* All of it is there, zeroed, and goes back with its own size. */
+/* All pages are zeroed, and are freed with their size. */
 static void large_ones(void)
 {
     const size_t huge = 2 << 20, sizes[] = {1, 4096, huge - 1, huge, huge + 1, 2 * huge + 5000, 9 * huge};

@@ -69,7 +69,7 @@ static void ranks_share_memory(void)
     CHECK_EQ(machine_memory(&m), 6 * gib);
 }
 
-/* A machine of 64 GiB, of which 40 are free; what the cgroups say of it is below. */
+/* A machine of 64 GiB, of which 40 are free. The cgroups are below. */
 static void see(struct machine *m, const char *cgroups)
 {
     temp_file("proc/meminfo", "MemTotal:       67108864 kB\nMemFree:  1 kB\nMemAvailable:   41943040 kB\n");
@@ -78,7 +78,7 @@ static void see(struct machine *m, const char *cgroups)
     CHECK_EQ(m->memory_total >> 30, 64);
 }
 
-/* What a cgroup holds is not free, but the page cache is: of the group itself, and of those above it. */
+/* Memory that a cgroup uses is not free, but its page cache is. The same holds for the cgroups above it. */
 static void cgroups_hold_memory(void)
 {
     struct machine m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_file.c -- reading and writing at a place in a file, and making folders.
+ * test_file.c -- reads and writes at an offset of a file, and creates folders.
  */
 #include "base/file.h"
 

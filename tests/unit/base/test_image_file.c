@@ -3,7 +3,7 @@
 #include "base/image_file.h"
 #include "test.h"
 
-/* Whether it is found to end at n of the bytes, however many follow, and nowhere in fewer. */
+/* Whether the image ends after n bytes, however many follow, and does not end within fewer. */
 static void ends(const char *bytes, size_t n)
 {
     uint8_t p[256] = {0};
@@ -15,7 +15,7 @@ static void ends(const char *bytes, size_t n)
 
 static void of_every_format(void)
 {
-    /* An end inside of a segment, a stuffed byte, a restart, a second scan. */
+    /* An end inside a segment, a stuffed byte, a restart, a second scan. */
     static const char jpeg[] =
         "\xff\xd8\xff\xe1\0\6\xff\xd9xx\xff\xda\0\3z\1\2\xff\0\3\xff\xd0\4\xff\xff\xda\0\2zz\xff\xd9";
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\4IDATIENDcccc\0\0\0\0IENDcccc";

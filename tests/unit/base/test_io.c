@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_io.c -- reading files: whole, odd, and those that cannot be read.
+ * test_io.c -- reads whole files, unusual files, and files that cannot be read.
  * Covers io_pread.c.
  */
 #include "base/io.h"
@@ -29,7 +29,7 @@ static void whole_file(void)
     buf_done(&b);
 }
 
-/* Whether a file was in the page cache is told, and changes nothing else. */
+/* io_read() reports whether a file was in the page cache. Nothing else depends on it. */
 static void warm_and_cold(void)
 {
     struct buf b = {0};
@@ -114,7 +114,7 @@ static void without_rights(void)
     fails("secret", 100, STK_EIO, "Permission denied");
 }
 
-/* The kernel's own files say 4096 and hold less: what a file cut while being read looks like. */
+/* The kernel's own files claim 4096 bytes and have fewer, like a file that is truncated while it is read. */
 static void shorter_than_it_says(void)
 {
     const char *path = "/sys/devices/system/cpu/online";

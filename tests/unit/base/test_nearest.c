@@ -38,6 +38,14 @@ static void what_is_far_is_not(void)
     CHECK(n.found == NULL);
 }
 
+static void the_hint_has_the_name_and_its_prefix(void)
+{
+    struct nearest n = {.word = "tread", .prefix = "--"};
+    CHECK_STR(nearest_hint(&n), "");
+    nearest_try(&n, "threads", 7);
+    CHECK_STR(nearest_hint(&n), "; did you mean --threads?");
+}
+
 static const char *told(const char *word, int n, stk_error *e)
 {
     static const char *const names[] = {"image", "caption", "score"};
@@ -56,7 +64,7 @@ static void an_error_tells_them(void)
 {
     stk_error e = {0};
     CHECK_STR(told("capton", 3, &e),
-              "there is no column capton (did you mean caption?); the columns are image, caption, score");
+              "there is no column capton; the columns are image, caption, score; did you mean caption?");
     CHECK_STR(told("x", 1, &e), "there is no column x; the column is image");
     CHECK_STR(told("x", 0, &e), "there is no column x; the columns are none");
     CHECK(strstr(told("x", 40, &e), "a column of many letters 3, ") != NULL);
@@ -65,5 +73,6 @@ static void an_error_tells_them(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(the_nearest_is_found), T(what_is_far_is_not), T(an_error_tells_them))
+    TESTS(T(the_nearest_is_found), T(what_is_far_is_not), T(the_hint_has_the_name_and_its_prefix),
+          T(an_error_tells_them))
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_number.c -- numbers are read and written alike in every locale, and as exactly as strtod reads them.
+ * test_number.c -- numbers are read and written in the same way in every locale, as exactly as by strtod.
  */
 #include "base/number.h"
 
@@ -71,7 +71,7 @@ static void exact(void)
         snprintf(text, sizeof text, "%.*f", (int)(bits % 12), (double)(int32_t)bits / 1e4);
         CHECK(reads(text, strtod(text, NULL)));
     }
-    /* Halfway between two doubles, and a little above, which only the last digit tells. */
+    /* Halfway between two doubles, and slightly above: only the last digit differs. */
     char half[1100] = "9007199254740993.";
     memset(half + 17, '0', 1000);
     half[1017] = 0;
@@ -80,7 +80,7 @@ static void exact(void)
     CHECK(reads(half, 9007199254740994.0));
 }
 
-/* Digits and exponent are counted alike, however many there are. */
+/* Any number of digits gives the right exponent. */
 static void long_texts(void)
 {
     enum { N = 2000000 };
@@ -131,7 +131,7 @@ static void writes(void)
     }
 }
 
-/* Many numbers are cast as one by one: by way of their text. */
+/* Casting many numbers at once gives the same as casting each through its text. */
 static void casts(void)
 {
     enum { N = 67 };

@@ -68,7 +68,7 @@ static void wrong(void)
     CHECK(number_list_read("1", 1, STK_FLOAT16, small, 4, &list) != NULL);
 }
 
-/* More than there is room for is counted, and not written. */
+/* Numbers beyond the room are counted, but not written. */
 static void little_room(void)
 {
     uint8_t small[3] = {9, 9, 9};

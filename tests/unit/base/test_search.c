@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_search.c -- which stretch a number lies in. */
+/* test_search.c -- which interval contains a number. */
 #include "base/search.h"
 
 #include "test.h"

@@ -78,7 +78,7 @@ static void ends_early(void)
     CHECK_EQ(s.taken, 100);
 }
 
-/* One result may always be made, however many bytes the last one held. */
+/* One result may always be made, whatever the size of the last one. */
 static void holds_few_bytes(void)
 {
     struct squares s = {0};

@@ -114,7 +114,7 @@ static void compacts(void)
     depot_close(d);
 }
 
-/* Rows of ragged fields that stay are moved, not copied: nothing can be lost for want of memory. */
+/* Rows of ragged fields that stay are moved, not copied, so this cannot fail for lack of memory. */
 static void compacts_ragged(void)
 {
     const struct field fields[] = {
@@ -141,7 +141,7 @@ static void compacts_ragged(void)
     depot_close(d);
 }
 
-/* A batch has so many bytes of ragged rows and no more; their memory is counted while it is held. */
+/* The bytes of ragged rows in a batch are limited; their memory is counted as long as it is allocated. */
 static void ragged_rows_have_a_limit(void)
 {
     enum { ROWS = 8, BYTES = 1000, MOST = 5000 };
@@ -214,7 +214,7 @@ static void kept_ones_are_freed(void)
     CHECK_EQ(live, 0);
 }
 
-/* In a child nothing is given back, and nothing hangs. */
+/* In a forked child, releasing does nothing, and does not hang. */
 static void a_child_leaves_it_alone(void)
 {
     struct depot *d = depot_of(5, 2);

@@ -189,7 +189,7 @@ static bool is_full(void)
     return full;
 }
 
-/* A caller who comes only when the ring is full needs one thread; one who runs it dry gets all back. */
+/* If the caller comes only when the ring is full, one thread is enough. If it empties the ring, all of them work. */
 static void threads_follow_the_caller(void)
 {
     struct order s = order_of(1000, 3, 0);
@@ -233,7 +233,7 @@ static void several_callers(void)
     close_ring();
 }
 
-/* What is foreseen is handed out, under the same serial; what a restart drops keeps its own. */
+/* Rows that were foreseen are handed out under the same serial. Serials of rows that a restart drops are not reused. */
 static void foresight(void)
 {
     struct order s = order_of(3, 4, 1);
@@ -305,7 +305,7 @@ static void give_order(int64_t epoch)
     CHECK_EQ(ring_give_order(&ring, &g, NULL), STK_OK);
 }
 
-/* An epoch that was delivered is over, also for the next batch to begin: its order may be gone by then. */
+/* After an epoch was delivered, no batch of it is started: its order may have been freed. */
 static void epochs_are_forgotten(void)
 {
     struct order s = {
@@ -345,7 +345,7 @@ static void restart_to_9(void *user, int i)
     ring_restart(&ring, 9, 0);
 }
 
-/* An order that is given while a restart waits for its last rows is the new epoch's, and is not lost. */
+/* An order that is given while a restart waits for its last rows belongs to the new epoch and is kept. */
 static void orders_during_a_restart(void)
 {
     struct order s = {
@@ -374,7 +374,7 @@ static void orders_during_a_restart(void)
     order_done(&s);
 }
 
-/* A batch whose rows came back unmade, because they are dropped, is not delivered. */
+/* A batch is not delivered if its rows were dropped before they were made. */
 static void nothing_is_delivered_while_dropping(void)
 {
     struct order s = order_of(3, 4, 0);

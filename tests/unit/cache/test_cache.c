@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cache.c -- what was put is found, or nothing is: in memory and on disk, after damage, kills and full disks, with
- * several processes and threads at once.
+ * test_cache.c -- a cache returns what was put, or nothing: in memory and on disk, after damage, kills and full disks,
+ * with several processes and threads at once.
  */
 #include "cache/cache.h"
 
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/pool.h"
-#include "cache/segment.h"
+#include "cache/volume.h"
 #include "support/temp_tree.h"
 #include "test.h"
 
@@ -33,7 +33,7 @@ static struct cache_options disk_options(void)
     return o;
 }
 
-/* The bytes of a sample: other ones and another length for each. */
+/* The bytes of a sample: their content and length depend on the sample. */
 static size_t make(int64_t sample, uint8_t *to)
 {
     const size_t n = LENGTH + (size_t)sample % 7;
@@ -53,7 +53,7 @@ static void put(struct cache *c, int64_t sample)
     cache_put(c, sample, id_of(sample), bytes, make(sample, bytes));
 }
 
-/* Whether a sample is there; when it is, it must be as it was put. */
+/* Whether a sample is found. If so, its bytes must be those that were put. */
 static bool get(struct cache *c, int64_t sample, uint64_t id)
 {
     uint8_t right[LENGTH + 8], got[LENGTH + 8];
@@ -209,7 +209,7 @@ static void only_what_it_was_made_from_finds_it(void)
     temp_end();
 }
 
-static void runs_append_to_one_segment(void)
+static void runs_append_to_one_volume(void)
 {
     temp_begin();
     struct cache_options o = disk_options();
@@ -245,7 +245,7 @@ static void disk_keeps_to_its_limit(void)
     temp_end();
 }
 
-/* All files were changed, and what is kept of them fills the folder. */
+/* All files have changed, and their old entries fill the folder. */
 static void unused_entries_are_deleted(void)
 {
     temp_begin();
@@ -278,7 +278,7 @@ static void unused_entries_are_deleted(void)
     temp_end();
 }
 
-/* What could not be found again in this run is not written, over and over. */
+/* An entry that cannot be found again in this run is not written repeatedly. */
 static void tables_keep_to_their_limit(void)
 {
     temp_begin();
@@ -292,7 +292,7 @@ static void tables_keep_to_their_limit(void)
     char why[200];
     cache_why_not(c, why, sizeof why);
     CHECK(strstr(why, "it is full"));
-    CHECK(stats_of(c).disk_bytes < (int64_t)((SAMPLES * 3 / 2 + 1024) * (n + sizeof(struct segment_record))));
+    CHECK(stats_of(c).disk_bytes < (int64_t)((SAMPLES * 3 / 2 + 1024) * (n + sizeof(struct volume_record))));
     cache_close(c);
     temp_end();
 }
@@ -370,11 +370,11 @@ static void make_few(struct damaged *d)
     path_of_part(".data", d->path[1], sizeof d->path[1]);
     for (int i = 0; i < 2; i++)
         d->n[i] = slurp(d->path[i], d->bytes[i], sizeof d->bytes[i]);
-    CHECK_EQ(d->n[0], FEW * sizeof(struct segment_record));
+    CHECK_EQ(d->n[0], FEW * sizeof(struct volume_record));
     CHECK(d->n[1] > FEW * LENGTH);
 }
 
-/* What is left is right, and what is missing can be put again. */
+/* The remaining entries are right, and missing ones can be put again. */
 static int check_damaged(struct damaged *d)
 {
     struct cache_options o = disk_options();
@@ -428,7 +428,7 @@ static void foreign_files(void)
     struct cache_options o = disk_options();
     o.source = "/other";
     struct cache *c = cache_open(&o);
-    put(c, 199); /* its folder, and a segment */
+    put(c, 199); /* its folder, and a volume */
     cache_close(c);
     for (int part = 0; part < 2; part++) { /* of another dataset, under the names of this one */
         snprintf(other, sizeof other, "cp %s $(ls %s/data/*/*%s | grep -v %s | head -1)", d.path[part],
@@ -617,7 +617,7 @@ static void many_threads(void)
 int main(int argc, char **argv)
 {
     TESTS(T(memory_finds_what_was_put), T(memory_keeps_to_its_limit), T(memory_renews), T(nothing_takes_anything),
-          T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_segment),
+          T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_volume),
           T(disk_keeps_to_its_limit), T(unused_entries_are_deleted), T(tables_keep_to_their_limit),
           T(both_shelf_and_folder), T(every_byte_flipped), T(every_length_truncated), T(foreign_files),
           T(pipe_as_source), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),

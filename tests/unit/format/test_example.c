@@ -60,7 +60,7 @@ static void absent(void)
         CHECK(!f[i].p);
 }
 
-/* Of two of a name the last one counts, within a map and in a second one. */
+/* If a name appears twice, the last value counts, within one map and across two. */
 static void twice(void)
 {
     for (int maps = 1; maps <= 2; maps++) {
@@ -81,7 +81,7 @@ static void twice(void)
     }
 }
 
-/* Cut anywhere, or with any byte changed, it is found or refused, within its bytes. */
+/* If an example is truncated or changed at any byte, it is read or refused, without reading past its end. */
 static void damaged(void)
 {
     struct buf b = {0};

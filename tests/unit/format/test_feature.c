@@ -38,7 +38,7 @@ static void floats(void)
         const struct feature f = measured(&b, false);
         CHECK_EQ(f.kind, FEATURE_FLOATS);
         CHECK_EQ(f.count, 4);
-        CHECK((f.whole != NULL) == packed); /* where it lies in one piece, nothing is copied */
+        CHECK((f.whole != NULL) == packed); /* contiguous values are not copied */
         CHECK(!f.whole || memcmp(f.whole, v, sizeof v) == 0);
         CHECK(feature_make(&f, got));
         CHECK(memcmp(got, v, sizeof v) == 0);
@@ -65,7 +65,7 @@ static void strings(void)
     buf_done(&json);
 }
 
-/* Lists of one kind that come apart are one list. */
+/* Several lists of one kind form one list. */
 static void merged(void)
 {
     static const int64_t v[] = {1, 2, 3};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gunzip.c -- gzip, zlib and bare deflate: in pieces, whole, cut at every byte, damaged. */
+/* test_gunzip.c -- gzip, zlib and bare deflate: in pieces, as a whole, truncated at every byte, damaged. */
 #include "format/gunzip.h"
 #include "test.h"
 
-/* "hello hello hello hello\n", as Python's zlib packs it. */
+/* "hello hello hello hello\n", as Python's zlib compresses it. */
 static const uint8_t deflated[] = {0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40, 0x27, 0xb9, 0x00};
 static const uint8_t text[] = "hello hello hello hello\n";
 enum { TEXT = sizeof text - 1 };

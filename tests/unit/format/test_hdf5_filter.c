@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hdf5_filter.c -- HDF5's filters undone: each by itself, in pipelines, damaged and cut. */
+/* test_hdf5_filter.c -- undoes HDF5's filters: single ones, pipelines, damaged and truncated chunks. */
 #include "format/hdf5_filter.h"
 
 #include "format/hdf5_codec.h"
@@ -164,7 +164,7 @@ static bool one_filter(struct hdf5_filters *f, int id, const uint32_t *values, s
     return hdf5_filters_add(f, id, stored, n) == NULL;
 }
 
-/* In memory of exactly that size, for the sanitizer; nothing behind `bytes` is written. */
+/* Uses memory of exactly that size, so that the sanitizer reports writes past `bytes`. */
 static const char *decode(const struct coded *c, const uint32_t *values, const uint8_t *in, size_t n, uint8_t *out)
 {
     struct hdf5_filters f = {0};

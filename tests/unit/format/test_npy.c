@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_npy.c -- headers of NumPy's files, whole, odd and lying; numbers in every order.
+ * test_npy.c -- headers of npy files: valid, unusual and wrong ones; numbers in every order.
  */
 #include "format/npy.h"
 
@@ -60,7 +60,7 @@ static void plain(void)
     }
 }
 
-/* Keys in any order, quotes of either kind, no blanks, Python 2's numbers, more bytes than are needed. */
+/* Keys in any order, quotes of either kind, no spaces, numbers as in Python 2, more bytes than needed. */
 static void odd_but_right(void)
 {
     struct npy h;

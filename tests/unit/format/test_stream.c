@@ -62,7 +62,7 @@ static int file_of(const struct buf *b)
     return fd;
 }
 
-/* Whether n bytes from `at` are the right ones; how many came goes to *got. */
+/* Whether n bytes from `at` are right; *got is how many were read. */
 static bool right(struct stream *s, int fd, int64_t at, size_t n, size_t *got, stk_error *e)
 {
     uint8_t *to = malloc(n ? n : 1);
@@ -141,7 +141,7 @@ static void zstd_anywhere(void)
     read_anywhere(STREAM_ZSTD);
 }
 
-/* The bytes before the damage can be read, those behind it are an error with words. */
+/* The bytes before the damage can be read. Reading later bytes is an error with a reason. */
 static void expect_until(const struct buf *file, size_t until, const char *words)
 {
     const int fd = file_of(file);
@@ -187,7 +187,7 @@ static void damaged(void)
     b.len = one;
     gzips_add(&b, "not gzip", 8);
     expect_until(&b, 1500000, "damaged");
-    b.data[1200000] ^= 1;       /* content: only the sum tells, and this byte is wrong */
+    b.data[1200000] ^= 1;       /* content: only the checksum shows that this byte is wrong */
     b.data[10 + 3 * 65540] = 7; /* a kind of block that there is not */
     b.len = one;
     expect_until(&b, 3 * 65535, "damaged");
@@ -249,7 +249,7 @@ static void crowded(void)
     unmake(&crowds[0].m);
 }
 
-/* Windows of 128 KiB and 4 MiB have room; one of 256 MiB has none, and costs what lies behind it alone. */
+/* Windows of 128 KiB and 4 MiB fit. One of 256 MiB does not, and only the bytes after it are lost. */
 static void windows_have_a_limit(void)
 {
     enum { SMALL = 7, MIDDLE = 12, LARGE = 18, FIRST = 3 * MIB, ALL = FIRST + 2 * MIB + 5 };
@@ -273,7 +273,7 @@ static void windows_have_a_limit(void)
         CHECK(strstr(e.text, "decompressing the zstd stream needs 257 MiB, but the memory limit leaves 8 MiB for it; "
                              "raise memory by 1992 MiB") != NULL);
         CHECK_EQ(stream_end(s), ALL);
-        CHECK(right(s, fd, 5, 100, &got, &e) && got == 100); /* what lies before is as it was */
+        CHECK(right(s, fd, 5, 100, &got, &e) && got == 100); /* earlier bytes can still be read */
         stream_free(s);
         stream_cache_memory(c, &held, &most);
         CHECK_EQ(held, 4 * MIB);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tar.c -- archives as writers of all ages leave them, and damaged ones.
+ * test_tar.c -- archives of old and new writers, and damaged ones.
  */
 #include "format/tar.h"
 
@@ -10,7 +10,7 @@
 struct memory {
     const uint8_t *p;
     size_t n;
-    int64_t lent; /* in a stream nobody goes back behind what was lent last */
+    int64_t lent; /* a stream cannot go back before the bytes that were lent last */
     bool stream;
 };
 
@@ -24,7 +24,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
     return *got ? m->p + at : NULL;
 }
 
-/* All that is found, as text: names with sizes, "!" before what is bad, "~" for a file that is cut. */
+/* The members as text: names with sizes, "!" before bad ones, "~" for a file that is cut off. */
 static char seen[4096];
 
 static const char *all(const uint8_t *p, size_t n, bool stream)
@@ -248,7 +248,7 @@ static void damaged_pax(void)
     buf_done(&t.bytes);
 }
 
-/* Cut at every byte: nothing is found that was not there, and the last is told. */
+/* Truncated at every byte: no other member is found, and the last one is reported. */
 static void cut_everywhere(void)
 {
     struct tars t = {0};

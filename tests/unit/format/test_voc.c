@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_voc.c -- annotations of Pascal VOC and of YOLO, good, odd and damaged.
+ * test_voc.c -- annotations of Pascal VOC and of YOLO, valid, unusual and damaged.
  */
 #include "format/voc.h"
 

@@ -30,7 +30,7 @@ static void kinds(void)
     CHECK_EQ(wire_next(&w, &f), 0);
 }
 
-/* Cut anywhere but between two fields, it is no message. */
+/* A message that is truncated inside a field is refused. */
 static void cut(void)
 {
     static const uint8_t p[] = {0x08, 0x96, 0x01, 0x1a, 3, 'a', 'b', 'c', 0x25, 1, 2, 3, 4};
@@ -61,7 +61,7 @@ static size_t put(uint8_t *to, uint64_t v)
     return n;
 }
 
-/* Numbers of every length beside each other, in runs of every length. */
+/* Numbers of all lengths next to each other, in runs of all lengths. */
 static void runs(void)
 {
     enum { MOST = 64 };

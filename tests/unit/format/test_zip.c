@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_zip.c -- directories of zip archives, whole, odd and damaged.
+ * test_zip.c -- directories of zip archives: valid, unusual and damaged.
  */
 #include "format/zip.h"
 
@@ -21,7 +21,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
     return *got ? m->p + at : NULL;
 }
 
-/* All that is found, as text: name, bytes, raw size, and the bytes themselves where they are stored; "!" what is bad.
+/* The members as text: name, bytes, raw size, and the bytes themselves if they are stored; "!" before bad ones.
  */
 static char seen[8192];
 
@@ -113,7 +113,7 @@ static void in_64_bits(void)
                                      .extra = extra,
                                      .n_extra = sizeof extra,
                                      .header = UINT32_MAX});
-    /* The header told is 2^32 - 1, and so are both sizes. */
+    /* The stated offset of the header is 2^32 - 1, and so are both sizes. */
     memset(z.directory.data + z.directory.len - sizeof extra - 4 - 46 + 20, 0xff, 4);
     const size_t at = z.bytes.len;
     zips_bytes(&z.bytes, z.directory.data, z.directory.len);
@@ -131,12 +131,12 @@ static void in_64_bits(void)
     zips_put(&z.bytes, 1, 4);
     zips_bytes(&z.bytes, "PK\5\6\0\0\0\0\2\0\2\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0", 22);
     CHECK_STR(read_zip(&z), "first:one wide:two ");
-    z.bytes.data[z.bytes.len - 22 - 12] ^= 0x40; /* the locator is wrong: it is found all the same */
+    z.bytes.data[z.bytes.len - 22 - 12] ^= 0x40; /* the locator is wrong, but the directory is found */
     CHECK_STR(read_zip(&z), "first:one wide:two ");
     zips_done(&z);
 }
 
-/* Every prefix, and every byte turned: no crash, and no loop. */
+/* For every truncation and every changed byte: no crash and no endless loop. */
 static void damaged_everywhere(void)
 {
     struct zips z = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_blocks.c -- every sample once, blocks one after the other, windows evenly shuffled.
+ * test_blocks_walk.c -- every sample comes once, blocks come one after the other, windows are shuffled evenly.
  */
 #include "order/blocks_walk.h"
 
@@ -80,7 +80,7 @@ static void stays_near(void)
     blocks_done(&wide);
 }
 
-/* Within a window every place is as likely as any other. */
+/* Within a window, all places are equally likely. */
 static void is_even(void)
 {
     struct blocks b = {.n = 1, .window = 10, .starts = (int64_t[]){0, 100}};

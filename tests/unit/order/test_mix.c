@@ -21,7 +21,7 @@ static int source_of(const int64_t *first, int n, int64_t sample)
     return s;
 }
 
-/* In every block, which is the first one of so many places, each source has its share to the sample. */
+/* In every block of this many places, each source has exactly its share. */
 static void shares_are_exact(void)
 {
     const double weights[][3] = {{0.7, 0.2, 0.1}, {1, 1, 1}, {5, 0, 3}, {0.123, 0.456, 0.421}};
@@ -44,7 +44,7 @@ static void shares_are_exact(void)
         }
 }
 
-/* Every pass of a source has each of its samples once, also where a block has more than one pass. */
+/* Every pass over a source has each of its samples once, even if a block contains several passes. */
 static void no_sample_twice_in_a_pass(void)
 {
     const double weights[] = {3, 1};
@@ -81,7 +81,7 @@ static void positions_are_a_formula(void)
             CHECK_EQ(mix_before(&m, &walk, 1, true, q, s), had[s]);
         had[mix_at(&m, &walk, 1, true, q) >= 5]++;
     }
-    /* Anywhere, in any order, by another walker: the same. */
+    /* Any place, in any order, with another walker: the result is the same. */
     static struct mix_walk other;
     other.next = 0;
     for (uint64_t q = 5000; q-- > 0;)
@@ -186,7 +186,7 @@ static void a_loader_mixes_and_resumes(void)
     CHECK_EQ(n, 30);
     stk_close(l);
 
-    /* On one rank, and on two that share what is left. */
+    /* With one rank, and with two that divide the rest. */
     const int64_t at = 12;
     o.threads = 1;
     o.batch_size = 7;

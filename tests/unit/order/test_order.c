@@ -7,7 +7,7 @@ static struct order plain(int64_t n, int64_t batch, int64_t world)
     return (struct order){.n = n, .samples = n, .batch_size = batch, .world = world, .resumed_epoch = -1};
 }
 
-/* Over all ranks every position comes once, in every epoch, and all ranks have as many batches. */
+/* In every epoch, each position comes once over all ranks, and all ranks have the same number of batches. */
 static void ranks_share_an_epoch(void)
 {
     for (int64_t n = 1; n < 40; n++)
@@ -54,7 +54,7 @@ static void pad_last_pads(void)
     CHECK_EQ(order_at(&o, &w, 0, 13).index, 0);
 }
 
-/* 40 positions with 2 ranks, then the rest with 3: nothing lost, nothing twice. */
+/* 40 positions with 2 ranks, then the rest with 3: each comes exactly once. */
 static void resumes_with_other_ranks(void)
 {
     struct order o = plain(100, 10, 2);
@@ -94,7 +94,7 @@ static void shuffles_by_epoch(void)
     CHECK(same < 20);
 }
 
-/* A walk may go anywhere, also to another epoch and back. */
+/* A walk may jump to any position, also of another epoch, and back. */
 static void walks_jump(void)
 {
     struct order o = plain(101, 10, 1);
@@ -110,7 +110,7 @@ static void walks_jump(void)
     }
 }
 
-/* Which orders contain a shuffle of few things. */
+/* Which orders shuffle 32 or fewer things. */
 static void few(void)
 {
     struct order o = plain(32, 4, 1);
@@ -131,7 +131,7 @@ static void few(void)
     CHECK(!order_shuffles_few(&o));
 }
 
-/* Epochs of 25 positions over 10 samples: the passes go on where the epoch before ended. */
+/* Epochs of 25 positions over 10 samples: the passes continue where the previous epoch ended. */
 static void passes_go_on(void)
 {
     struct order o = plain(25, 5, 1);

@@ -46,7 +46,7 @@ static void seed_and_epoch_count(void)
 
 enum { PAIRS = 4, MOST = 40 };
 
-/* How far the pairs at two places are from all being equally likely: 0 is the mean, the unit one sigma. */
+/* How far the pairs at two places deviate from equal probability, in standard deviations. */
 static double bias(int count[MOST][MOST], uint64_t n, uint64_t epochs)
 {
     const double expected = (double)epochs / (double)(n * (n - 1)), df = (double)(n * (n - 1) - 1);
@@ -85,7 +85,7 @@ static void pairs_are_fair(void)
     }
 }
 
-/* Places that differ in one half of their bits alone are the ones a small cipher mixes worst. */
+/* A small cipher is worst at places that differ only in one half of their bits. */
 static void near_pairs_are_fair(void)
 {
     static const uint64_t sizes[] = {13, 16, 24, 32, 33};
@@ -95,7 +95,7 @@ static void near_pairs_are_fair(void)
     }
 }
 
-/* Every order of n <= 5 things comes up about as often. */
+/* All orders of n <= 5 things are about equally frequent. */
 static void small_orders_are_fair(void)
 {
     enum { EACH = 400, CODES = 3125 };
@@ -119,7 +119,7 @@ static void small_orders_are_fair(void)
     }
 }
 
-/* Orders of more than PERM_SMALL samples are part of states that people keep: these values were recorded once. */
+/* Existing states depend on the orders of more than PERM_SMALL samples, so these recorded values must not change. */
 static void larger_orders_stay(void)
 {
     static const struct {
@@ -151,7 +151,7 @@ static void larger_orders_stay(void)
     }
 }
 
-/* What stands at a position, and what follows what, looks like chance. */
+/* The value at a position, and the value after it, look random. */
 static void looks_random(void)
 {
     enum { N = 1000, EPOCHS = 400 };

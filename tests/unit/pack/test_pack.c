@@ -92,7 +92,7 @@ static void resumes(void)
     temp_end();
 }
 
-/* A shard that is gone or cut is made again, with those behind it. */
+/* A shard that is missing or truncated is written again, with those after it. */
 static void shards_are_looked_at(void)
 {
     temp_begin();
@@ -149,7 +149,7 @@ static void the_index_comes_with_it(void)
     temp_end();
 }
 
-/* What is in the target already under the name of a trial is not the pack's to remove. */
+/* A file of the user that has the name of a trial is not removed. */
 static void links_are_not_followed(void)
 {
     temp_begin();
@@ -173,7 +173,8 @@ static void links_are_not_followed(void)
     temp_end();
 }
 
-/* What a killed run has left is not part of the pack, however young it is: the journal's lock says that it ended. */
+/* Files of a killed run are not part of the pack, however new they are: the lock of the journal shows that
+ * it has ended. */
 static void leftovers_are_removed(void)
 {
     temp_begin();
@@ -251,7 +252,7 @@ static void arrays(void)
         CHECK_EQ(system(command), 0);
     }
 
-    /* A pack is a source: its other fields are packed with the pixels, and other fields are another pack. */
+    /* A pack is a source: its other fields are packed with the pixels. With other fields, it is another pack. */
     char again[4096];
     snprintf(again, sizeof again, "%s", temp_path("again"));
     stk_options from = {.source = target, .threads = 2, .cache_dir = "off"};
@@ -264,7 +265,7 @@ static void arrays(void)
     temp_end();
 }
 
-/* What an Example cannot hold is refused, not bent. */
+/* A value that an Example cannot hold is refused, not converted. */
 static void large_integers(void)
 {
     temp_begin();
@@ -283,7 +284,7 @@ static void large_integers(void)
     temp_end();
 }
 
-/* Keys come back, or as much of them as there is room for. */
+/* Keys are read back, cut off if the room is too small. */
 static void keys_of_arrays(void)
 {
     temp_begin();
@@ -314,7 +315,7 @@ static int take_label(void *user, const char *name, stk_kind kind, const stk_cel
     return 0;
 }
 
-/* Labels that are asked for as a number of some type are written so, and are found again. */
+/* Labels that `fields` gives another type are written with it, and read back. */
 static void labels_of_a_type(void)
 {
     temp_begin();
@@ -362,7 +363,7 @@ static void closed(void *user)
     ++*(int *)user;
 }
 
-/* Hooks are closed once, also where packing was refused before they were used. */
+/* Hooks are closed once, even if packing was refused before they were used. */
 static void hooks_are_closed(void)
 {
     int times = 0;
@@ -510,7 +511,7 @@ static void counts_are_compared(void)
     temp_end();
 }
 
-/* Heads of every length of name prove themselves. */
+/* The headers of names of every length are valid. */
 static void tar_heads(void)
 {
     char name[600];
@@ -535,7 +536,7 @@ static void tar_heads(void)
     }
 }
 
-/* Cut anywhere, a journal tells of the shards that are whole in it. */
+/* A journal that is truncated anywhere lists the shards whose lines are complete. */
 static void journals(void)
 {
     temp_begin();

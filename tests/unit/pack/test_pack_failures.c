@@ -143,7 +143,7 @@ static void threads(void)
     run_kind("thread", STK_TO_TAR, 10);
 }
 
-/* A sample without a caption says nothing about captions: the trial takes the next one that has it, and only that. */
+/* A sample without a caption does not show whether captions can be read back: the trial uses the next one with one. */
 static void trials(void)
 {
     static const char *const captions[][3] = {{"x", "y", "z"}, {"", "y", "z"}, {"", "", "z"}, {"", "", ""}};

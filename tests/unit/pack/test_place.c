@@ -47,7 +47,7 @@ static void *write_often(void *user)
     return NULL;
 }
 
-/* Two threads unpack members of one name: both succeed, and the file is one of the two, whole. */
+/* Two threads unpack members of one name: both succeed, and the file is one of the two, complete. */
 static void writers_of_one_name(void)
 {
     temp_begin();
@@ -72,7 +72,7 @@ static void writers_of_one_name(void)
     temp_end();
 }
 
-/* A writer in another container may have this thread's number: what it has begun to write stays its own. */
+/* A writer in another container may have the id of this thread. Its unfinished file is not touched. */
 static void half_written_files(void)
 {
     temp_begin();
@@ -97,7 +97,7 @@ static void put_aged(const char *name, int hours)
     CHECK_EQ(utimensat(AT_FDCWD, temp_path(name), times, 0), 0);
 }
 
-/* Files of writers that ended long ago are removed, and those alone: a number says nothing about who still runs. */
+/* Only files of writers that ended long ago are removed: an id does not show whether its process still runs. */
 static void leftovers_are_swept(void)
 {
     temp_begin();

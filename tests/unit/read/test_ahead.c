@@ -159,7 +159,7 @@ static void do_row(struct reading *r, int64_t serial, int64_t sample)
         bad += rc != STK_OK;
         const bool cold = all_cold || (r->cold && !all_warm);
         if (rc == STK_OK)
-            ahead_note(ahead, cold, r->n_bytes);
+            ahead_report(ahead, cold, r->n_bytes);
     }
     ahead_done(ahead, serial);
 }
@@ -374,7 +374,7 @@ static bool about_half_is_direct(void)
     return half;
 }
 
-/* Of a set that does not fit into the page cache, the same share goes through it in every epoch. */
+/* If a dataset does not fit into the page cache, the same part of it goes through the page cache in every epoch. */
 static void a_share_through_the_page_cache(void)
 {
     if (!works_here())
@@ -394,7 +394,7 @@ static void a_share_through_the_page_cache(void)
     all_cold = false;
 }
 
-/* The workers may be through with all before the reader has begun. */
+/* The workers may have finished before the reader starts. */
 static void read_until_lent(bool works)
 {
     while (lent == 0 && works)
@@ -462,7 +462,7 @@ static void accepts_null(void)
 {
     struct ahead_file f;
     CHECK(!ahead_take(NULL, 0, 0, &f));
-    ahead_note(NULL, true, 1);
+    ahead_report(NULL, true, 1);
     ahead_done(NULL, 0);
     CHECK(!ahead_probes(NULL));
     CHECK(!ahead_starts(NULL));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_depth.c -- the depth of the queue against made storage.
+ * test_depth.c -- the depth of the queue with simulated storage.
  */
 #include "read/ahead_inner.h"
 

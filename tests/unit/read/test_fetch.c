@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fetch.c -- many files at once: small, large, odd, and with a kernel that answers otherwise.
+ * test_fetch.c -- many files at once: small, large and unusual ones, and with a kernel whose answers are made up.
  * Covers fetch.c and io_uring.c; the linker puts the functions below in place of those of io_uring.c.
  */
 #include "read/fetch.h"
@@ -213,7 +213,7 @@ static void in_ranges_only(void)
         SKIP("no io_uring");
     in_ranges = true;
     read_all("files", true);
-    const struct got *large = &got[99]; /* most of it was left alone: memory is still as it came */
+    const struct got *large = &got[99]; /* most of it was not read: the memory is unchanged */
     int64_t untouched = 0;
     for (size_t k = 0; k < large->n; k++)
         untouched += large->bytes[k] == 0;
@@ -243,7 +243,7 @@ static void through_the_page_cache(void)
     end();
 }
 
-/* tmpfs refuses O_DIRECT, or takes it and does as it likes. */
+/* tmpfs refuses O_DIRECT, or accepts it and ignores it. */
 static void in_memory(void)
 {
     char root[sizeof temp_root];
@@ -307,7 +307,7 @@ static int no_descriptors(int n, int res)
     return -EMFILE;
 }
 
-/* Whatever the kernel answers, what is handed out is right or nothing, once, and nothing leaks. */
+/* Whatever the kernel answers, each file gets its right bytes or none, exactly once, and nothing leaks. */
 static void answers_of_all_kinds(void)
 {
     int (*const twists[])(int, int) = {short_read, disk_error, no_descriptors};
@@ -413,7 +413,7 @@ static void ranges_of_a_large_file(void)
     end();
 }
 
-/* Files that are opened for it, also where they refuse to be read past the page cache. */
+/* Files that it opens itself, also on file systems that refuse O_DIRECT. */
 static void extents_by_their_path(void)
 {
     const int before = descriptors();

@@ -62,7 +62,7 @@ static void only_the_first_part(void)
     struct fifo s;
     CHECK_EQ(fifo_init(&s, 10 * PAGE, 8), 0);
     const int64_t a = fifo_take(&s, 2 * PAGE), b = fifo_take(&s, 5 * PAGE);
-    fifo_limit(&s, 4 * PAGE); /* b lies beyond it, and stays */
+    fifo_limit(&s, 4 * PAGE); /* b is beyond it, and stays */
     CHECK_EQ(fifo_room(&s), 0);
     fifo_give(&s, a);
     CHECK_EQ(fifo_room(&s), 2 * PAGE);
@@ -77,7 +77,7 @@ static void only_the_first_part(void)
     fifo_done(&s);
 }
 
-/* Random sizes, given back out of order: no byte belongs to two. */
+/* Random sizes, returned out of order: no byte belongs to two slots. */
 static void never_overlap(void)
 {
     enum { OUT = 16 };

@@ -7,14 +7,14 @@
 #include "support/temp_tree.h"
 #include "test.h"
 
-static void write_note(const char *fields)
+static void write_manifest(const char *fields)
 {
-    char note[1024];
-    snprintf(note, sizeof note,
+    char manifest[1024];
+    snprintf(manifest, sizeof manifest,
              "{\"stoker_pack\": 1, \"format\": \"folder\", \"samples\": 2, \"classes\": [\"b\", \"a\"], "
              "\"fields\": \"%s\", \"shards\": []}",
              fields);
-    temp_file("p/stoker.json", note);
+    temp_file("p/stoker.json", manifest);
 }
 
 static int open_pack(struct source **s, const char *fields, stk_error *e)
@@ -35,7 +35,7 @@ static void fields_beside(void)
     temp_file("p/a/1.jpg.caption.txt", "words");
     temp_file("p/a/2.jpg", "two");
     temp_file("p/a/2.jpg.caption.txt", "");
-    write_note(own);
+    write_manifest(own);
     struct source *s = NULL;
     struct reading r = {0};
     stk_error e = {0};
@@ -83,7 +83,7 @@ static void memory_is_asked_for(void)
     text[LONG] = 0;
     temp_file("p/a/1.jpg", "one");
     temp_file("p/a/1.jpg.caption.txt", text);
-    write_note(own);
+    write_manifest(own);
     struct source *s = NULL;
     struct asked a = {.limit = LONG};
     struct reading r = {.allow = allow, .user = &a};
@@ -105,12 +105,12 @@ static void other_folders(void)
 {
     temp_begin();
     temp_file("p/a/1.jpg", "one");
-    write_note("image=image:image, x=\\\"/../../x\\\":text");
+    write_manifest("image=image:image, x=\\\"/../../x\\\":text");
     struct source *s = NULL;
     stk_error e = {0};
     CHECK_EQ(open_pack(&s, NULL, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "stoker.json is damaged") != NULL);
-    write_note("image=image:image, x=");
+    write_manifest("image=image:image, x=");
     CHECK_EQ(open_pack(&s, NULL, &e), STK_EUSAGE);
     temp_end();
 }

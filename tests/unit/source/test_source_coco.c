@@ -12,14 +12,14 @@ static const char HEAD[] =
     "\"categories\":[{\"id\":18,\"name\":\"dog\"},{\"id\":1,\"name\":\"cat\"}],\"annotations\":[";
 
 /* Writes ann/instances_val.json with these annotations. */
-static void notes(const char *text)
+static void annotations(const char *text)
 {
     char all[16384];
     snprintf(all, sizeof all, "%s%s]}", HEAD, text);
     temp_file("ann/instances_val.json", all);
 }
 
-static struct source *open_notes(const char *fields)
+static struct source *open_annotations(const char *fields)
 {
     const struct source_options o = {.fields = fields};
     return open_named("%", "ann/instances_val.json", &o);
@@ -52,11 +52,11 @@ static void fields(void)
 {
     temp_file("val/a.jpg", "x");
     temp_file("val/b.jpg", "x");
-    notes("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,3.5,2],\"area\":6.5,\"iscrowd\":0,"
-          "\"segmentation\":[[1,1,4,1,4,3,1,3]]},"
-          "{\"id\":6,\"image_id\":9,\"category_id\":1,\"bbox\":[0,0,1,1],\"iscrowd\":1,"
-          "\"segmentation\":{\"size\":[4,6],\"counts\":\"52a0\"}}");
-    struct source *s = open_notes(NULL);
+    annotations("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,3.5,2],\"area\":6.5,\"iscrowd\":0,"
+                "\"segmentation\":[[1,1,4,1,4,3,1,3]]},"
+                "{\"id\":6,\"image_id\":9,\"category_id\":1,\"bbox\":[0,0,1,1],\"iscrowd\":1,"
+                "\"segmentation\":{\"size\":[4,6],\"counts\":\"52a0\"}}");
+    struct source *s = open_annotations(NULL);
     CHECK(s != NULL);
     if (!s)
         return;
@@ -79,7 +79,7 @@ static void fields(void)
     CHECK(number(s, "labels", 0) == 1 && number(s, "labels", 1) == 0 && number(s, "iscrowd", 1) == 1);
     CHECK(number(s, "image_id", 0) == 9);
     source_close(s);
-    s = open_notes("image, masks, category_id, id");
+    s = open_annotations("image, masks, category_id, id");
     CHECK(s && source_read(s, &reading, 1, &error) == STK_OK);
     const struct cell *m = cell(s, "masks");
     CHECK(m->n == 48 && m->shape[0] == 2 && m->shape[1] == 4 && m->shape[2] == 6);
@@ -103,7 +103,7 @@ static void fields(void)
 static void joined(void)
 {
     char first[PATH_MAX], second[PATH_MAX];
-    notes("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,2,2]}");
+    annotations("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,2,2]}");
     temp_file("ann/more_val.json",
               "{\"images\":[{\"id\":1,\"file_name\":\"a.jpg\"}],\"categories\":[{\"id\":1,\"name\":"
               "\"bee\"},{\"id\":2,\"name\":\"dog\"}],\"annotations\":[{\"id\":1,\"image_id\":1,"
@@ -158,21 +158,21 @@ static void keypoints_and_captions(void)
 
 static void refused_at_open(void)
 {
-    notes("{\"id\":5,\"image_id\":3,\"category_id\":1,\"bbox\":[0,0,1,1]}");
+    annotations("{\"id\":5,\"image_id\":3,\"category_id\":1,\"bbox\":[0,0,1,1]}");
     refused("%", "ann/instances_val.json", "annotation 5 refers to image 3, which the file does not list");
     struct source *s = open_named("coco:%?dangling=ignore", "ann/instances_val.json", NULL);
     CHECK(s && source_read(s, &reading, 0, &error) == STK_OK && cell(s, "boxes")->shape[0] == 0);
     source_close(s);
     refused("coco:%?dangling=no", "ann/instances_val.json", "the only value is ignore");
-    notes("");
+    annotations("");
     refused("coco:%?images=/nowhere", "ann/instances_val.json", "its images are not in /nowhere");
-    notes("{\"id\":5,\"image_id\":2,\"category_id\":7,\"bbox\":[0,0,1,1]}");
+    annotations("{\"id\":5,\"image_id\":2,\"category_id\":7,\"bbox\":[0,0,1,1]}");
     refused("%", "ann/instances_val.json", "annotation 5 has the category 7");
-    notes("{\"id\":5,\"image_id\":2},{\"id\":5,\"image_id\":2}");
+    annotations("{\"id\":5,\"image_id\":2},{\"id\":5,\"image_id\":2}");
     refused("%", "ann/instances_val.json", "the annotation id 5 appears twice");
-    notes("{\"id\":5}");
+    annotations("{\"id\":5}");
     refused("%", "ann/instances_val.json", "(id 5): its image_id is missing or is not an integer");
-    notes("{\"id\":5,\"image_id\":2,\"segments_info\":[]}");
+    annotations("{\"id\":5,\"image_id\":2,\"segments_info\":[]}");
     refused("%", "ann/instances_val.json", "panoptic");
     temp_file("val/x.json", "{\"images\":[{\"id\":1,\"file_name\":\"a.jpg\"},{\"id\":1,\"file_name\":\"b.jpg\"}]}");
     refused("%", "val/x.json", "the image id 1 appears twice");
@@ -187,15 +187,15 @@ static void refused_at_open(void)
 }
 
 /* The sample is bad, and the error names the annotation. */
-static void bad_note(const char *fields, const char *text, const char *words)
+static void bad_annotation(const char *fields, const char *text, const char *words)
 {
     char all[4096];
     snprintf(all, sizeof all,
              "{\"id\":5,\"image_id\":9,\"category_id\":1,%s},{\"id\":6,\"image_id\":2,\"category_id\":1,"
              "\"bbox\":[0,0,1,1],\"segmentation\":[[0,0,1,0,1,1]]}",
              text);
-    notes(all);
-    struct source *s = open_notes(fields);
+    annotations(all);
+    struct source *s = open_annotations(fields);
     CHECK(s != NULL);
     if (!s)
         return;
@@ -206,23 +206,24 @@ static void bad_note(const char *fields, const char *text, const char *words)
     source_close(s);
 }
 
-static void bad_notes(void)
+static void bad_annotations(void)
 {
-    bad_note(NULL, "\"bbox\":[7,0,1,1]", "its bbox is outside the image");
-    bad_note(NULL, "\"bbox\":[0,-3,1,1]", "its bbox is outside the image");
-    bad_note(NULL, "\"bbox\":[0,NaN,1,1]", "not a finite number");
-    bad_note(NULL, "\"area\":1", "it has no bbox");
-    bad_note(NULL, "\"bbox\":[0,0,1,1],\"area\":\"x\"", "its area is not a finite number");
-    bad_note(NULL, "\"bbox\":[0,0,1,1],\"iscrowd\":\"x\"", "its iscrowd is not a number");
-    bad_note("masks", "\"bbox\":[0,0,1,1]", "it has no segmentation");
-    bad_note("masks", "\"segmentation\":[]", "its segmentation is empty");
-    bad_note("masks", "\"segmentation\":{\"size\":[4,6],\"counts\":\"5\"}", "its runs are shorter than the image");
+    bad_annotation(NULL, "\"bbox\":[7,0,1,1]", "its bbox is outside the image");
+    bad_annotation(NULL, "\"bbox\":[0,-3,1,1]", "its bbox is outside the image");
+    bad_annotation(NULL, "\"bbox\":[0,NaN,1,1]", "not a finite number");
+    bad_annotation(NULL, "\"area\":1", "it has no bbox");
+    bad_annotation(NULL, "\"bbox\":[0,0,1,1],\"area\":\"x\"", "its area is not a finite number");
+    bad_annotation(NULL, "\"bbox\":[0,0,1,1],\"iscrowd\":\"x\"", "its iscrowd is not a number");
+    bad_annotation("masks", "\"bbox\":[0,0,1,1]", "it has no segmentation");
+    bad_annotation("masks", "\"segmentation\":[]", "its segmentation is empty");
+    bad_annotation("masks", "\"segmentation\":{\"size\":[4,6],\"counts\":\"5\"}",
+                   "its runs are shorter than the image");
 }
 
 /* Every truncation is refused, or reads as what is there. */
 static void truncated(void)
 {
-    notes("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,3.5,2]}");
+    annotations("{\"id\":5,\"image_id\":9,\"category_id\":18,\"bbox\":[1,1,3.5,2]}");
     char whole[16384];
     const int fd = open(temp_path("ann/instances_val.json"), O_RDONLY);
     const ssize_t n = read(fd, whole, sizeof whole);
@@ -237,10 +238,10 @@ static void truncated(void)
 
 static void changed_file(void)
 {
-    notes("{\"id\":5,\"image_id\":9,\"category_id\":1,\"bbox\":[0,0,1,1]}");
-    struct source *s = open_notes(NULL);
+    annotations("{\"id\":5,\"image_id\":9,\"category_id\":1,\"bbox\":[0,0,1,1]}");
+    struct source *s = open_annotations(NULL);
     CHECK(s != NULL);
-    notes("{\"id\":5,\"image_id\":2,\"category_id\":1,\"bbox\":[0,0,1,1]}");
+    annotations("{\"id\":5,\"image_id\":2,\"category_id\":1,\"bbox\":[0,0,1,1]}");
     CHECK_EQ(source_read(s, &reading, 1, &error), STK_EDATA);
     CHECK_SAYS(error.text, "changed while it was in use");
     temp_file("ann/instances_val.json", "{");
@@ -261,12 +262,12 @@ static void many_boxes(void)
     CHECK(buf_add_str(&all, "]}") == 0);
     temp_bytes("ann/instances_val.json", all.data, all.len);
     buf_done(&all);
-    struct source *s = open_notes(NULL);
+    struct source *s = open_annotations(NULL);
     CHECK(s && source_read(s, &reading, 1, &error) == STK_OK);
     CHECK_EQ(cell(s, "boxes")->shape[0], N);
     CHECK(number(s, "boxes", 4 * (N - 1) + 3) == (N - 1) % 4);
     source_close(s);
-    s = open_notes("masks");
+    s = open_annotations("masks");
     CHECK(s && source_read(s, &reading, 1, &error) == STK_EDATA);
     CHECK_SAYS(error.text, "annotation 0 of ");
     source_close(s);
@@ -282,8 +283,9 @@ static void many_boxes(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {T(fields),    T(joined),    T(keypoints_and_captions), T(refused_at_open),
-                                             T(bad_notes), T(truncated), T(changed_file),           T(many_boxes)};
+    static const struct test_case cases[] = {T(fields),          T(joined),          T(keypoints_and_captions),
+                                             T(refused_at_open), T(bad_annotations), T(truncated),
+                                             T(changed_file),    T(many_boxes)};
     temp_begin();
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     reading_done(&reading);

@@ -130,7 +130,7 @@ static void images_and_labels(void)
     refused("npy:%?label=none.npy", "x.npy", "none.npy");
 }
 
-/* As stored: copied. As something else: read into a cell, to be cast. The label is told in any case. */
+/* A field of the stored type is copied. Another type is read into a cell and cast. The label is known in both cases. */
 static void fields_that_were_asked_for(void)
 {
     struct source_options o = {.fields = "v=image:tensor, w=image:float32, y=label:float, label"};
@@ -234,7 +234,7 @@ static void raw(void)
     refused("raw:%?dtype=uint8&shape=2,x", "r.bin", "shape must be");
     refused("raw:%?dtype=uint8&shape=0", "r.bin", "shape must be");
     refused("raw:%?dtype=uint8&shape=3037000500,3037000500,2", "r.bin", "larger than the address space");
-    refused("raw:%?dtype=uint8&size=5", "r.bin", "unknown key size");
+    refused("raw:%?dtype=uint8&size=5", "r.bin", "there is no key size");
     refused("raw:%?dtype=uint8", "j", "is not a regular file");
 }
 

@@ -89,6 +89,7 @@ static void named(void)
     CHECK_EQ(v, -4);
     source_close(s);
     refused("npz:%?label=none", "s.npz", "has no array none; the arrays are");
+    refused("npz:%?label=label", "s.npz", "; did you mean labels?");
 }
 
 static void what_is_refused(void)

@@ -35,7 +35,7 @@ static struct job *job_of(struct plan *p, int32_t w, int32_t h)
 static bool box_after(const char *ops, double box[4])
 {
     struct plan *p = plan_of(ops);
-    const bool stays = follow_box(job_of(p, 10, 20), box);
+    const bool stays = follow_box(job_of(p, 10, 20), true, box);
     plan_free(p);
     return stays;
 }
@@ -66,6 +66,21 @@ static void boxes_move_and_are_clamped(void)
     double g[4] = {1, 2, 5, 9};
     CHECK(box_after("RandomRotation((180, 180))", g));
     check_box(g, 5, 11, 9, 18);
+}
+
+static void whole_boxes_stay_whole(void)
+{
+    double a[4] = {1, 2, 5, 9}, b[4] = {1, 2, 5, 9}, c[4] = {-3, 2, 5, 9}, d[4] = {1, 2, 5.5, 9};
+    CHECK(box_after("WholeBoundingBoxes | Resize((7, 9))", a));
+    check_box(a, 0, 0, 4, 3);
+    CHECK(box_after("Resize((7, 9)) | WholeBoundingBoxes", b)); /* only what follows */
+    check_box(b, 0.9, 0.7, 4.5, 3.15);
+    CHECK(box_after("WholeBoundingBoxes | Resize((7, 9)) | Resize((20, 10))", c)); /* towards zero, every time */
+    check_box(c, -2, 0, 4, 8);
+    struct plan *p = plan_of("WholeBoundingBoxes | Resize((7, 9))");
+    CHECK(follow_box(job_of(p, 10, 20), false, d));
+    check_box(d, 0.9, 0.7, 4.95, 3.15);
+    plan_free(p);
 }
 
 static void small_boxes_are_removed(void)
@@ -203,12 +218,9 @@ static void what_a_plan_says(void)
 
 int main(int argc, char **argv)
 {
-    const struct test_case cases[] = {T(boxes_move_and_are_clamped),
-                                      T(small_boxes_are_removed),
-                                      T(points_are_mirrored_about_the_middle_of_pixels),
-                                      T(masks_take_pixels),
-                                      T(masks_have_three_types),
-                                      T(fills_of_several_steps),
-                                      T(what_a_plan_says)};
+    const struct test_case cases[] = {T(boxes_move_and_are_clamped), T(whole_boxes_stay_whole),
+                                      T(small_boxes_are_removed),    T(points_are_mirrored_about_the_middle_of_pixels),
+                                      T(masks_take_pixels),          T(masks_have_three_types),
+                                      T(fills_of_several_steps),     T(what_a_plan_says)};
     return test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
 }

@@ -109,7 +109,7 @@ static void boxes_follow(void)
 static void crops_by_boxes(void)
 {
     static const float at[][4] = {{10, 10, 60, 50}, {120, 80, 190, 190}};
-    const struct boxes boxes = {2, at};
+    const struct boxes boxes = {.n = 2, .at = at};
     struct plan *p = plan_of("RandomHorizontalFlip(1) | RandomIoUCrop(sampler_options=(0.3, 0.5))");
     for (uint64_t k = 0; k < 200; k++) {
         const struct draw d = {.sample = k, .boxes = &boxes};
@@ -128,7 +128,7 @@ static void crops_by_boxes(void)
     stk_error e;
     CHECK_EQ(plan_draw(p, &(struct draw){0}, SIDE, SIDE, &j, &e), STK_EDATA);
     CHECK(strstr(e.text, "has no boxes") != NULL);
-    const struct boxes none = {0, NULL};
+    const struct boxes none = {0};
     CHECK_EQ(plan_draw(p, &(struct draw){.boxes = &none}, SIDE, SIDE, &j, &e), STK_EDATA);
     CHECK(strstr(e.text, "no crop overlaps a box enough") != NULL);
     plan_free(p);

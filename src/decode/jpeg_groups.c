@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_segments.c -- copies the coded bytes of a crop, from checkpoint to checkpoint.
+ * jpeg_groups.c -- copies the coded bytes of a crop, from checkpoint to checkpoint.
  */
-#include "decode/jpeg_segments.h"
+#include "decode/jpeg_groups.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool add_tables(struct buf *out, const struct jpeg_frame *f)
             return false;
     for (int i = 0; i < 2 * f->n_components; i++) {
         const uint8_t *from = i % 2 ? f->component[i / 2].ac : f->component[i / 2].dc;
-        uint8_t codes[JPEG_SEGMENT_CODES] = {0};
+        uint8_t codes[JPEG_GROUP_CODES] = {0};
         size_t n = 16;
         for (int k = 0; k < 16; k++)
             n += from[k];
@@ -28,9 +28,9 @@ static bool add_tables(struct buf *out, const struct jpeg_frame *f)
     return true;
 }
 
-/* The bytes of groups first to end, which are in one row, and their segments. */
+/* The bytes of groups first to end, which are in one row, and where each group starts. */
 static bool add_row(struct buf *out, const struct jpeg_checkpoints *c, int32_t first, int32_t end, const uint8_t *file,
-                    size_t n, struct jpeg_segment *to)
+                    size_t n, struct jpeg_group *to)
 {
     const uint64_t from = c->at[first].bit / 8, behind = (c->at[end].bit + 7) / 8 + AHEAD;
     const uint64_t stop = behind < n ? behind : n;
@@ -38,7 +38,7 @@ static bool add_row(struct buf *out, const struct jpeg_checkpoints *c, int32_t f
     if (stop < from || buf_add(out, file + from, (size_t)(stop - from)))
         return false;
     for (int32_t g = first; g <= end; g++, to++) {
-        *to = (struct jpeg_segment){.bit = (uint32_t)(c->at[g].bit + 8 * moved), .stop = (uint32_t)(stop + moved)};
+        *to = (struct jpeg_group){.bit = (uint32_t)(c->at[g].bit + 8 * moved), .stop = (uint32_t)(stop + moved)};
         memcpy(to->dc, c->at[g].dc, sizeof to->dc);
     }
     return true;
@@ -61,8 +61,8 @@ static void describe(struct dct_region *p, const struct jpeg_frame *f, const str
     p->every = c->every;
 }
 
-bool jpeg_segments_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                         const struct jpeg_checkpoints *c, const uint8_t *file, size_t n)
+bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                       const struct jpeg_checkpoints *c, const uint8_t *file, size_t n)
 {
     struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
     p->used = 0;
@@ -70,8 +70,8 @@ bool jpeg_segments_write(struct dct_region *p, const struct jpeg_frame *f, const
         return false;
     describe(p, f, need, c);
     const int32_t first = need->x0 / c->every, end = (need->x1 - 1) / c->every + 1;
-    const size_t row_bytes = (size_t)(end - first + 1) * sizeof(struct jpeg_segment);
-    struct jpeg_segment *to = (struct jpeg_segment *)(void *)(out.data + out.len);
+    const size_t row_bytes = (size_t)(end - first + 1) * sizeof(struct jpeg_group);
+    struct jpeg_group *to = (struct jpeg_group *)(void *)(out.data + out.len);
     if (buf_reserve(&out, out.len + row_bytes * (size_t)p->down))
         return false;
     out.len += row_bytes * (size_t)p->down;
