@@ -119,12 +119,6 @@ static int mask_of_numbers(struct making_row *m, const struct cell *c, int ndim,
     return rc;
 }
 
-static int bad_value(const struct making_row *m, int32_t v, stk_error *e)
-{
-    return error_set(e, STK_EDATA, stage, "%s has the value %d, which uint8 cannot hold; use %s:mask(int32)",
-                     m->of->name, (int)v, m->of->name);
-}
-
 /* The steps of this copy, in the arena. */
 static int begin_steps(const struct making_row *m, size_t element, struct follow_masks **out, stk_error *e)
 {
@@ -154,7 +148,8 @@ static int put_mask(const struct making_row *m, const struct mask *in, stk_error
     else if (rc == STK_OK)
         row = batch_row(m->b, m->to, m->row) + (size_t)m->copy * bytes;
     if (rc == STK_OK && !follow_mask(steps, in, to->dtype, own ? own->data : row, &value))
-        rc = bad_value(m, value, e);
+        rc = error_set(e, STK_EDATA, stage, "%s has the value %d, which uint8 cannot hold; use %s:mask(int32)",
+                       m->of->name, (int)value, m->of->name);
     if (own) {
         own->n = rc == STK_OK ? bytes : 0;
         memset(own->shape, 0, sizeof own->shape);

@@ -145,7 +145,7 @@ int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out)
 
 /* ------------------------------------------------------------------ explain */
 
-static void explain_threads(const stk_loader *l, struct buf *b)
+static void explain_threads(stk_loader *l, struct buf *b)
 {
     const struct machine *m = &l->machine;
     buf_printf(b, "threads    %d", l->options.threads);
@@ -157,10 +157,6 @@ static void explain_threads(const stk_loader *l, struct buf *b)
         buf_printf(b, " (%d CPUs for %d ranks on this machine)\n", m->cpus_online, m->local_ranks);
     else
         buf_printf(b, " (of %d CPUs; all that this process may use)\n", m->cpus_online);
-}
-
-static void explain_pace(stk_loader *l, struct buf *b)
-{
     const struct pace p = ring_pace(&l->ring);
     if (p.active < p.threads)
         buf_printf(b, "           only %d of them are active, because the caller never waits\n", p.active);
@@ -276,7 +272,6 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_order(l, &b);
     explain_mix(l, &b);
     explain_threads(l, &b);
-    explain_pace(l, &b);
     explain_memory(l, &b);
     loader_cache_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));

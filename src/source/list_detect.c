@@ -27,12 +27,6 @@ static bool has(struct slice s, char c)
 
 /* ------------------------------------------------------------------ format */
 
-static const char *suffix_of(const char *name)
-{
-    const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
-    return dot ? dot : "";
-}
-
 static bool is_table(struct slice first, char delimiter)
 {
     struct slice cells[LIST_COLUMNS];
@@ -57,7 +51,8 @@ static char delimiter_of(struct slice first, char preferred)
 
 static bool is_suffix(const struct list *l, const char *suffix)
 {
-    return strcasecmp(suffix_of(l->name), suffix) == 0;
+    const char *slash = strrchr(l->name, '/'), *dot = strrchr(slash ? slash : l->name, '.');
+    return strcasecmp(dot ? dot : "", suffix) == 0;
 }
 
 static void choose_format(struct list *l, struct slice first)

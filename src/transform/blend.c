@@ -112,14 +112,6 @@ static void draw_all(const struct plan *p, const struct draw *d, struct mixture 
     }
 }
 
-/* A double as JSON, so that reading it gives the same double. */
-static void note_lambda(struct json *j, double lambda)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.17g", lambda);
-    json_raw(j, "lam", text);
-}
-
 void plan_blend_drawn(const struct plan *p, const struct draw *d, int64_t i, int64_t n, struct json *j)
 {
     const struct blend *b = &p->ops.blend;
@@ -128,7 +120,9 @@ void plan_blend_drawn(const struct plan *p, const struct draw *d, int64_t i, int
     rng_init(&r, d, "MixUp", 0);
     for (int64_t k = drawn_for(b, i, n); k >= 0; k--)
         m = draw_mixture(&r, b, p->ops.w, p->ops.h);
-    note_lambda(j, m.lambda);
+    char lambda[32];
+    snprintf(lambda, sizeof lambda, "%.17g", m.lambda); /* enough digits to read the same double again */
+    json_raw(j, "lam", lambda);
     if (m.cut) {
         json_open(j, "box", '[');
         json_int(j, NULL, m.box.x);

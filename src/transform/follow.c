@@ -62,12 +62,6 @@ static double between(double v, double low, double high)
     return v < low ? low : v > high ? high : v;
 }
 
-static void clamp_box(const struct step *s, double box[4])
-{
-    for (int k = 0; k < 4; k++)
-        box[k] = between(box[k], 0.0, k % 2 ? s->h : s->w);
-}
-
 /* torchvision places an expanded image by its corners; Pillow by its middle, to whole pixels. */
 static void from_corner(const struct step *s, double at[2])
 {
@@ -150,10 +144,10 @@ bool follow_box(const struct job *j, bool whole, double box[4])
             resize_whole(s, box);
         else if (s->kind != STEP_WARP)
             follow_step_box(s, box);
-        if (s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES)
-            clamp_box(s, box);
-        for (int k = 0; k < 4 && gone; k++)
-            box[k] = 0.0;
+        const bool clamps =
+            s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES;
+        for (int k = 0; k < 4 && (gone || clamps); k++)
+            box[k] = gone ? 0.0 : between(box[k], 0.0, k % 2 ? s->h : s->w);
     }
     return true;
 }

@@ -403,15 +403,9 @@ INLINE void sample(const struct warp_source *s, int32_t x, int32_t y, int32_t n,
     warp_fill(s, n - after, dst + 3 * (size_t)after);
 }
 
-/* Offsets have 32 bits. */
-static bool small(const struct warp_source *s)
-{
-    return (uint64_t)s->in.h * s->in.stride <= INT32_MAX;
-}
-
 static void linear3_avx2(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
 {
-    if (small(s))
+    if ((uint64_t)s->in.h * s->in.stride <= INT32_MAX) /* offsets have 32 bits */
         sample(s, x, y, n, dst, true);
     else
         warp_pixels_c(s, x, y, n, dst);
