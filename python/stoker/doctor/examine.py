@@ -21,7 +21,7 @@ FEW_STEPS = 3  # fewer say nothing
 MOST_WHAT_IFS = 4
 LARGE_GAIN = 4.0  # after which no other cause is looked for
 
-Tell = Callable[[str, float, Any], None]  # the name of a run, its seconds so far, and its result at the end
+Progress = Callable[[str, float, Any], None]  # the name of a run, its seconds so far, and its result at the end
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Options:
     steps: int | None = None
     tries: list[str] | None = None  # names; ["all"]; None: what the verdict needs
     scratch: Path = field(default_factory=lambda: Path("."))
-    tell: Tell = lambda name, seconds, run: None
+    progress: Progress = lambda name, seconds, run: None
     warn: Callable[[str], None] = lambda words: None
 
 
@@ -80,14 +80,14 @@ class Examination:
             plan,
             self.options.scratch / "run",
             limit,
-            lambda passed: self.options.tell(name, passed, None),
+            lambda passed: self.options.progress(name, passed, None),
         )
         run = self._as_run(name, kind, result)
         self.document["runs"].append(run)
         self.document["seconds"] = time.perf_counter() - self.begun
         self.last = result
         remove_empty(section(result.record, "extra").get("folders") or [])
-        self.options.tell(name, result.seconds, run)
+        self.options.progress(name, result.seconds, run)
         return run
 
     def _command(self, name: str) -> list[str]:

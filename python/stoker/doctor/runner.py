@@ -56,7 +56,7 @@ def run(
     plan: dict[str, Any],
     folder: Path,
     limit: float,
-    tell: Callable[[float], None] = lambda seconds: None,
+    progress: Callable[[float], None] = lambda seconds: None,
 ) -> Result:
     """Runs the command with a plan. `limit` is for all of it, imports included."""
     if folder.exists():
@@ -80,7 +80,7 @@ def run(
             return Result("failed", f"{command[0]}: {error.strerror}", [], History(0), 0.0, "")
         history = History(process.pid)
         try:
-            timed_out = _wait(process, history, out, begun, limit, tell)
+            timed_out = _wait(process, history, out, begun, limit, progress)
         finally:
             end_all(process.pid)
             process.wait()
@@ -91,7 +91,9 @@ def run(
     return result
 
 
-def _wait(process: subprocess.Popen[bytes], history: History, out: Path, begun: float, limit: float, tell: Any) -> bool:
+def _wait(
+    process: subprocess.Popen[bytes], history: History, out: Path, begun: float, limit: float, progress: Any
+) -> bool:
     """Until the process ends; True if it had to be ended."""
     looked, first_record = 0.0, 0.0
     while process.poll() is None:
@@ -99,7 +101,7 @@ def _wait(process: subprocess.Popen[bytes], history: History, out: Path, begun: 
         if now - looked >= EVERY:
             history.look()
             looked = now
-            tell(now - begun)
+            progress(now - begun)
             if not first_record and any(out.glob("*.json")):
                 first_record = now
         if now - begun > limit:
