@@ -106,7 +106,7 @@ const struct command cmd_unpack = {
         "folder, or through a link, are not written; they are reported. Existing "
         "files with the same bytes are kept, so that the same command continues after an interruption. For packs in "
         "formats other than tar, use `stoker pack SRC OUT --to folder`.",
-    .ends_1 = "for bad samples",
+    .ends_1 = "if some files could not be written",
     .options = options,
     .examples = examples,
     .run = run,

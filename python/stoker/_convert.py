@@ -668,6 +668,6 @@ def convert_transform(thing: Any) -> list[_ops.Op]:
     """
     converted = transform(thing)
     if converted is None:
-        raise usage(f"a {type(thing).__name__} is not a torchvision transform")
+        raise usage(f"convert_transform() takes a transform of torchvision, but this is a {type(thing).__name__}")
     rest = converted.rest
     return converted.ops + ([_ops.Lambda(rest)] if rest else [])

@@ -37,7 +37,7 @@ class Ragged:
     def __getitem__(self, i: int) -> Any:
         n = len(self)
         if not -n <= i < n:
-            raise IndexError(f"row {i} of {n}")
+            raise IndexError(f"row {i} is out of range; there are {n} rows")
         i %= n
         return self._row(i) if self.views == 1 else [self._row(i * self.views + k) for k in range(self.views)]
 

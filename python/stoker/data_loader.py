@@ -552,8 +552,8 @@ class DataLoader(_TorchLoader[T_co]):
             warnings.warn(f"sample {sample!r} is bad and was {did}: {why}; bad_samples() lists all", RuntimeWarning, 3)
         if self._n_bads > limit:
             raise DataError(
-                f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; such as sample "
-                f"{self._bads[-1][0]!r}: {self._bads[-1][3]}",
+                f"{counted(self._n_bads, 'bad sample')} in this epoch, but max_bad allows {limit}; the last one is "
+                f"sample {self._bads[-1][0]!r}: {self._bads[-1][3]}",
                 stage="read",
             )
 

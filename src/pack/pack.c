@@ -166,7 +166,8 @@ int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *
         return rc;
     if (!how || p.options.opened)
         rc = error_set(e, STK_EUSAGE, "pack",
-                       how ? "packing opens its source itself: set source, not opened" : "no options");
+                       how ? "packing opens its source itself: set source, not opened"
+                           : "there are no pack options: pass a stk_pack_options");
     else
         rc = options_copy(&p.how, sizeof p.how, how, how_size, e);
     if (rc != STK_OK) {

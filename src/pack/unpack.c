@@ -348,7 +348,7 @@ int stk_unpack_sized(const char *pack, const stk_unpack_options *o, size_t o_siz
     struct unpacking u = {.from = &from, .dir = -1};
     const uint64_t began = now_ns();
     if (!pack || !o)
-        return error_set(e, STK_EUSAGE, "unpack", "no options");
+        return error_set(e, STK_EUSAGE, "unpack", "there is nothing to unpack, or there are no options: pass both");
     int rc = options_copy(&u.o, sizeof u.o, o, o_size, e);
     if (rc != STK_OK)
         return rc;

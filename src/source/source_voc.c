@@ -305,7 +305,7 @@ static int read_set(struct voc_dataset *v, const char *set, stk_error *e)
             rc = error_nomem(e, "open", text.len);
     }
     if (rc == STK_OK && image_paths_count(&v->files.images) == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "its set %.200s is empty", path);
+        rc = error_set(e, STK_EUSAGE, "open", "its list %.200s names no images; choose another set", path);
     buf_done(&text);
     return rc;
 }

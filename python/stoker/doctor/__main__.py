@@ -142,7 +142,7 @@ def warn(words: str) -> None:
 
 def command_of(words: list[str], is_command: bool) -> list[str]:
     if not words:
-        raise UsageError("no script was given")
+        raise UsageError("no script was given; write: stoker doctor train.py")
     if is_command:
         if shutil.which(words[0]) is None:
             raise UsageError(f"{words[0]}: there is no such command")
