@@ -4,7 +4,7 @@
     containers.py build [--data FOLDER] [--rounds 3] [--only photos,raw,readers,records,index,pack] [--python PYTHON]
 
     photos    the same photos in each container and in a folder, same ops
-    raw       images of 256 x 256 as arrays: compared with arrays in memory, and FFCV's raw pack
+    raw       images of 256 x 256 as arrays: compared with arrays in memory, and FFCV's raw pixels
     readers   compared with tf.data.TFRecordDataset, WebDataset, h5py and np.load in a torch DataLoader
     records   rows of 1 kB without decoding, shuffled, a second of one core's time, the caller's part in it; tokens
     index     opening shards for the first time, a second of one core's time, warm
@@ -238,9 +238,9 @@ def add_raw(b: Bench) -> None:
 
     b.add("raw", "npy, compared with arrays in memory", npy, 0.9, memory)
     b.add("raw", "HDF5, compared with arrays in memory", hdf5, 0.9, memory)
-    ffcv = b.epochs("FFCV, raw pack", "ffcv", "ffcv", "raw", packed)
-    b.add("raw", "npy, compared with FFCV's raw pack", npy, 3, ffcv)
-    b.add("raw", "HDF5, compared with FFCV's raw pack", hdf5, 3, ffcv)
+    ffcv = b.epochs("FFCV, raw pixels", "ffcv", "ffcv", "raw", packed)
+    b.add("raw", "npy, compared with FFCV's raw pixels", npy, 3, ffcv)
+    b.add("raw", "HDF5, compared with FFCV's raw pixels", hdf5, 3, ffcv)
 
 
 def add_readers(b: Bench, runs: dict[str, Run]) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFCV, which reads a pack of its own: images of at most 500 pixels, as its ImageNet recipe makes them.
+"""FFCV, which reads files of its own: images of at most 500 pixels, as its ImageNet recipe makes them.
 
 --mode jpg   re-encoded with quality 90
 --mode raw   as pixels
 
-Batches are NCHW by shape and channels-last in memory: FFCV's own step to plain NCHW doubles the work of the raw pack.
+Batches are NCHW by shape and channels-last in memory: FFCV's own step to plain NCHW doubles the work on raw pixels.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 """What every peer program shares: its arguments, the clock, the memory, and the lines it prints.
 
     peer_NAME.py FOLDER THREADS [--mode M] [--epochs N] [--work DIR] [--since T] [--memory]
-    peer_NAME.py FOLDER THREADS --prepare           makes what the peer wants beforehand (a pack, shards)
+    peer_NAME.py FOLDER THREADS --prepare           makes what the peer wants beforehand (files, shards)
     peer_NAME.py FOLDER THREADS --pixels OUT.npy    the same crop of every photo of the folder, as batches hold it
 
 A peer hands over a function that opens its loader and returns an endless stream of batch sizes or one iterable an
