@@ -327,7 +327,7 @@ STK_API int stk_loader_pass(stk_loader *l, stk_error *e);
 STK_API int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf,
                              size_t n, stk_error *e);
 /* Writes how MixUp, CutMix or Mixup combine a row of a batch, as JSON; {} without these ops. The batch has `rows` good
- * rows, the first at position `first`; stk_loader_get returns them as they are before.
+ * rows, the first at position `first`; stk_loader_get returns them as they are before these ops.
  *     {"lam": 0.4375, "box": [0, 12, 96, 180], "partner": 6}
  * lam is the share of the row, and partner the row that has the rest. CutMix has a box (left, top, right, bottom). */
 STK_API int stk_loader_blended(stk_loader *l, int64_t first, int64_t rows, int64_t row, int64_t epoch, char *buf,

@@ -3,12 +3,12 @@
  * gil.c -- takes the GIL in threads of the engine, so that no fork happens in the middle of it.
  *
  * A thread that Python does not know gets a thread state first, without the GIL but under a lock of the interpreter's.
- * CPython 3.11 takes this lock in a forked child before it makes it anew: a child that was forked meanwhile waits
- * forever. The window is as long as the fork itself, during which the kernel stops other threads that write to memory.
+ * CPython 3.11 takes this lock in a forked child before it resets it: a child that was forked meanwhile waits forever.
+ * The window is as long as the fork itself, during which the kernel stops other threads that write to memory.
  * So a lock of ours keeps both apart. No thread waits for the GIL while it holds this lock, since the thread that forks
  * has the GIL.
  *
- * From 3.12 on, a child makes the interpreter's lock anew before it takes it (gh-112275). Later versions,
+ * From 3.12 on, a child resets the interpreter's lock before it takes it (gh-112275). Later versions,
  * 3.14 at the latest, also hold it during the fork. There our lock would be taken after it by the thread that forks, and
  * before it by a thread of the engine: both would wait forever. So only 3.11 gets our lock. The extension is built for
  * the stable ABI, so the version is known at run time only.

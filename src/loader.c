@@ -5,8 +5,8 @@
  *     ticket -> read -> head -> draw -> decode -> transform -> row
  *
  * make_image below is that path. loader_cache_image.c has the short cuts that later epochs take. Everything else here
- * supplies tickets, memory and the policy on errors. Workers share only the ring, the source and the plan, which are
- * read-only, and the budget.
+ * supplies tickets, memory and the policy on errors. Workers share the source and the plan, which are read-only, and
+ * the ring and the budget, which have locks.
  */
 #include "loader.h"
 

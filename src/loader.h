@@ -84,7 +84,7 @@ struct stk_loader {
     size_t batch_bytes;
     size_t source_most;                /* how much memory the source may hold */
     pthread_mutex_t getting;           /* protects the last worker, which has no thread */
-    int image, index, position, valid; /* the indexes of these fields; -1: none */
+    int image, index, position, valid; /* the indices of these fields; -1: none */
     int soft;                          /* the label, if it is a row of floats; -1: it is not */
     size_t spare_bytes;                /* of a worker */
     bool reads;                        /* fields besides the image are read */

@@ -10,9 +10,10 @@
  * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
  * crop are copied.
  *
- * The device finishes the first rows of each batch. Their number is a share of the batch, in 16ths. Above SHARES, the
- * rest is the share of rows whose Huffman codes the device decodes. With device_work=auto, the share starts at 0 and
- * depends on who waits: the caller for batches, or the workers for the caller.
+ * The device finishes the first rows of each batch. `share` says how many, in 16ths of the batch. If it is above
+ * SHARES, the device finishes all rows, and share - SHARES is the share of rows whose Huffman codes it also decodes.
+ * With device_work=auto, the share starts at 0 and depends on who waits: the caller for batches, or the workers for the
+ * caller.
  */
 #include "base/buf.h"
 #include "loader.h"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts pipelines of albumentations to ops, by reading their attributes, without importing the library.
 
-A step becomes an op if the pixels differ by one level at the most: OpenCV rounds differently. The first step that has
-no such op, and all that follow, run in Python.
+A step becomes an op if the pixels differ by at most one level: OpenCV rounds differently. The first step that has no
+such op, and all that follow, run in Python.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Shape:
 
 
 def _dtypes_fit(steps: list[Any]) -> bool:
-    """Whether ToDtype changes images, and masks at the most."""
+    """Whether ToDtype changes only images, or images and masks."""
     for step in steps:
         if type(step).__name__ == "ToDtype" and isinstance(step.dtype, dict):
             kinds = {getattr(k, "__name__", k): v for k, v in step.dtype.items()}

@@ -1052,7 +1052,7 @@ class Loader(Generic[B_co]):
 
 
 class Maker(Loader):
-    """A loader in a worker process, which makes the batches that it is told to make."""
+    """A loader in a worker process, which makes the batches that the trainer asks for."""
 
     def __init__(self, cache: int, arguments: dict[str, Any]) -> None:
         self._cache, self._listed, self._counted = cache, 0, 0

@@ -76,7 +76,7 @@ struct foresight {
  */
 struct pace {
     int threads, active;       /* workers with an index below active may work */
-    int64_t depth_most, depth; /* batches ahead: the limit for ever; the limit now */
+    int64_t depth_most, depth; /* batches ahead: the largest limit; the limit now */
     int64_t calm, patience;    /* batches ready in time since the last change; how many a change takes */
     int64_t easy;              /* batches since the caller last waited that were ready with a full ring behind them */
     bool idle;                 /* the ring was full since the caller was last served */
@@ -127,7 +127,7 @@ bool ring_wants_back(struct ring *r);
 /* Returns up to max rows that will be handed out next and were not foreseen yet. Fewer: the rest is not known yet. */
 int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int max);
 
-/* For the caller. Waits up to ms milliseconds (< 0: for ever). STK_OK with the batch, its rows as laid out and its bad
+/* For the caller. Waits up to ms milliseconds (< 0: forever). STK_OK with the batch, its rows as laid out and its bad
  * rows, which the caller frees; or STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when the epoch has no
  * order yet. */
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);

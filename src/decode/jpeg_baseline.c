@@ -3,7 +3,7 @@
  * jpeg_baseline.c -- a crop of a plain baseline JPEG.
  *
  * libjpeg decodes a scan from its start in whole rows of MCUs. It reads some bytes ahead, and complains if there are
- * none. A damaged file must get the same verdict here. So everything that libjpeg would have decoded is gone through,
+ * none. A damaged file must get the same verdict here. So this decoder reads everything that libjpeg would have decoded,
  * down to the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see differently
  * is left to libjpeg.
  */

@@ -2,7 +2,8 @@
 /*
  * json_stream.c -- reads a large JSON document through a window.
  *
- * Most of such a document are numbers, which are skipped byte by byte with a table: only quotes and brackets matter.
+ * Such a document consists mostly of numbers, which are skipped byte by byte with a table: only quotes and brackets
+ * matter.
  * Every loop ends at a 0 byte, so that it need not compare with the end. If a value does not end in the window, more is
  * read and the value is skipped again from its start.
  */

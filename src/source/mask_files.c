@@ -2,9 +2,9 @@
 /*
  * mask_files.c -- masks that a column names by their paths: "image,mask" in a list, or a column of text in a container.
  *
- * Paths are relative to the folder of the source, as those of images in a list are. If the caller reads the source, the
- * path of the sample has the folder. If that has none either, the source is in memory, and paths are relative to the
- * current folder.
+ * A path is relative to the folder of the source, like the paths of images in a list. A source that the caller reads
+ * has no folder; then it is the folder of the sample's own path. Arrays in memory have neither: there, paths are
+ * relative to the current folder.
  */
 #include "source/mask_files.h"
 

@@ -2,8 +2,8 @@
 /*
  * source_join.c -- several sources, one after the other, as one.
  *
- * Sample i is sample i - first[p] of source p. join_match.c finds the common fields and classes. Labels become indexes
- * of the common classes.
+ * Sample i is sample i - first[p] of source p. join_match.c finds the common fields and classes. Labels become indices
+ * into the common classes.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * blur.h -- Gaussian blur of bytes, one line at a time.
  *
  * torchvision convolves with a square of weights in single precision and rounds. Here the square is a column times a
- * row, in fixed point: the result differs by one level at the most. Pixels outside of the image are its reflection.
+ * row, in fixed point: the result differs by at most one level. Pixels outside of the image are its reflection.
  */
 #ifndef BLUR_H
 #define BLUR_H

@@ -3,8 +3,8 @@
  * elastic.c -- the random field, and sampling along it with the rules of torch's grid_sample.
  *
  * A tap outside of the image counts as 0, and the weights of the taps inside are added up: their sum mixes the result
- * with the fill. All is in single precision, as in torch, whose sums have another order. The result differs by one
- * level at the most, except where nearest hits the middle between two pixels.
+ * with the fill. All is in single precision, as in torch, whose sums have another order. The result differs by at most
+ * one level, except where nearest hits the middle between two pixels.
  */
 #include "transform/elastic.h"
 

@@ -10,7 +10,7 @@
  *
  * An index below 0 is the fill of step -1 - index. If column and row have different fills, the later step decides.
  *
- * Resizing takes the pixel at floor(i * scale), as torch's nearest does; it is not Pillow's. grid.c has the maps.
+ * Resizing takes the pixel at floor(i * scale), as torch's nearest does, and not as Pillow's does. grid.c has the maps.
  */
 #include <math.h>
 #include <string.h>

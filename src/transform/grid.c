@@ -2,8 +2,9 @@
 /*
  * grid.c -- maps with the arithmetic of torch's grid_sample, in the order of its operations.
  *
- * A grid goes from -1 to 1 over the image. Pixels outside count as 0. torchvision samples a plane of ones with the
- * image, and blends the fill in by it; so at the border the fill counts twice, if there is one.
+ * A grid goes from -1 to 1 over the image. Pixels outside count as 0. If there is a fill, torchvision also samples a
+ * plane of ones, and blends the image with the fill by it. So at the border, the zeros outside darken the image first,
+ * and then the fill is blended in.
  */
 #include "transform/grid.h"
 

@@ -10,7 +10,7 @@
 
 enum { IOU_MIN_SCALE, IOU_MAX_SCALE, IOU_MIN_RATIO, IOU_MAX_RATIO, IOU_OPTIONS, IOU_TRIALS };
 
-/* torchvision tries for ever; this many options, each with its trials, are enough for any image that has a crop. */
+/* torchvision tries forever; this many options, each with its trials, are enough for any image that has a crop. */
 enum { ROUNDS = 1000 };
 
 static const struct arg_type arg_share = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};

@@ -2,8 +2,8 @@
 /*
  * warp.c -- samples an image through a map, with the arithmetic of Pillow's Geometry.c, operation by operation.
  *
- * Nearest has three ways, because Pillow has: see enum warp_way. Bilinear and bicubic compute in double precision and
- * drop the fraction; this is what a vector version must reproduce, so that a value near a whole number counts.
+ * Nearest works in three ways, as in Pillow: see enum warp_way. Bilinear and bicubic compute in double precision and
+ * drop the fraction. A vector version must give the same bytes, also for values that are close to a whole number.
  */
 #include "transform/warp.h"
 

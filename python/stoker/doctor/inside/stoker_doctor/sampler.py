@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that looks at where the main thread is, some times per second.
+"""A thread that looks at where the main thread is, several times per second.
 
-The samples tell computing from Python code of the script without touching either. They also end a run whose script
+The samples separate computing from Python code of the script, and disturb neither. They also end a run whose script
 asks for no further batch, and show where it hangs.
 """
 
