@@ -116,7 +116,8 @@ def make_data(data: Path) -> None:
 def cannot(case: Case) -> str | None:
     """Why a case cannot run here."""
     needs = case.about.get("needs", "")
-    if "gpu" in needs and subprocess.run(["nvidia-smi"], capture_output=True, check=False).returncode:
+    command = shutil.which("nvidia-smi")
+    if "gpu" in needs and (not command or subprocess.run([command], capture_output=True, check=False).returncode):
         return "needs a GPU"
     if "root" in needs and os.geteuid():
         return "needs root"

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import doctor_cases as cases
 import doctor_scripts as scripts
@@ -367,6 +368,25 @@ def test_a_failure_that_a_change_removes(script):
     )
     found = script(source, 2, tries=["workers=0"]).all()
     assert found["verdict"] and (found["verdict"]["id"], found["verdict"]["run"]) == ("shared-memory", "workers=0")
+
+
+RANK_FAILED = """
+[rank0]: Traceback (most recent call last):
+[rank0]: RuntimeError: Connection closed by peer
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+  train.py FAILED
+"""
+
+
+def test_a_rank_that_is_done_first(tmp_path):
+    """The other rank loses its connection; that is no failure of the script, unless no rank was done."""
+    process = SimpleNamespace(returncode=1)
+    ended = {"rank": 0, "status": "ended", "run": {"steps": 40}}
+    (tmp_path / "0.json").write_text(json.dumps(ended))
+    failed = runner._result(process, tmp_path, runner.History(0), 1.0, RANK_FAILED, False, 9.0)
+    assert (failed.status, failed.reason) == ("failed", "RuntimeError: Connection closed by peer")
+    (tmp_path / "1.json").write_text(json.dumps({**ended, "rank": 1, "status": "ok"}))
+    assert runner._result(process, tmp_path, runner.History(0), 1.0, RANK_FAILED, False, 9.0).status == "ok"
 
 
 def test_ranks(script, tmp_path):

@@ -11,7 +11,7 @@ AUTO = tf.data.AUTOTUNE
 
 def work(i):
     """On one CPU; NumPy releases the GIL."""
-    return np.sort(np.random.default_rng(i).random(60_000, np.float32))[:1024]
+    return np.sort(np.random.default_rng(i).random(500_000, np.float32))[:1024]
 
 
 def sample(i):

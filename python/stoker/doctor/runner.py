@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -152,10 +153,14 @@ def _reap(root: int) -> None:
             continue
 
 
+RANK = re.compile(r"^\[rank\d+\]: ?")
+
+
 def last_line(text: str) -> str:
     """The error of a traceback, or whatever was said last."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line[0].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
+    lines = [RANK.sub("", line).strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line[:1].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
+    errors = [line for line in errors if "ChildFailedError" not in line] or errors  # of a launcher of ranks
     return (errors or lines or ["no message"])[-1][:300].removeprefix("stoker_doctor.what_ifs.")
 
 
@@ -174,6 +179,8 @@ def _result(
     status, reason = "ok", None
     if records:
         status = str(records[0].get("status"))
+        if status == "ended" and any(r.get("status") == "ok" and r.get("rank") for r in records):
+            status = "ok"  # another rank was done first, and this one lost its connection
         if status == "ended" and code not in (0, None) and not timed_out:
             status, reason = "failed", last_line(stderr)
         elif status == "hangs":
