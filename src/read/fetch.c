@@ -47,9 +47,9 @@ struct fetch {
     int most;
     struct uring *ring;
     struct flight *flights;
-    int *idle; /* indexes of flights that are not under way */
+    int *idle; /* indices of flights that are not under way */
     int n_idle;
-    int *queue; /* indexes of flights with an event: a ring of `most` */
+    int *queue; /* indices of flights with an event: a ring of `most` */
     int64_t head, tail;
     bool refused, broken;
 };

@@ -255,7 +255,7 @@ static bool is_text(const struct column *c, stk_dtype as)
     return c->text || number || c->kind == STK_JSON || (c->kind == STK_TEXT && as != STK_UINT8);
 }
 
-/* Integers are kept; words become class indexes. */
+/* Integers are kept; words become class indices. */
 static int make_classes(const struct source *s, struct field *f, const struct column *c, stk_error *e)
 {
     f->words = c->kind != STK_INT;

@@ -11,7 +11,7 @@
 struct field_text {
     char name[FIELD_NAME], column[COLUMN_NAME];
     stk_kind kind;   /* DEFAULT: not given */
-    bool words;      /* "class": an int; words become class indexes */
+    bool words;      /* "class": an int; words become class indices */
     stk_dtype dtype; /* 0: not given */
     enum follow follow;
     enum box_format box_format;

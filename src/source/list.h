@@ -60,7 +60,7 @@ void list_done(struct list *l);
 int list_fail(const struct list *l, int64_t line, stk_error *e, const char *format, ...) PRINTF_LIKE(4, 5);
 
 /* Builds the index of all records, in two passes. If all labels are integers, they are kept. Otherwise they become
- * class indexes: in the given classes, or in all labels in byte order. */
+ * class indices: in the given classes, or in all labels in byte order. */
 int list_index(struct list *l, const struct names *given, struct index *x, stk_error *e);
 
 /* ------------------------------------------------------------------ shared by list_*.c */
