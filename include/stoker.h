@@ -81,7 +81,7 @@ typedef struct stk_error {
     char text[1700];  /* everything in one line: "path: reason" */
 } stk_error;
 
-STK_API const char *stk_code_words(int code);
+STK_API const char *stk_code_words(int code); /* as above, for example "bad sample" */
 
 /* ------------------------------------------------------------------ fields and arrays */
 typedef enum stk_dtype {
@@ -352,9 +352,9 @@ STK_API int64_t stk_samples(const stk_batch *b); /* rows */
 STK_API int64_t stk_batch_epoch(const stk_batch *b);
 STK_API int stk_batch_n_fields(const stk_batch *b);
 STK_API const stk_array *stk_field(const stk_batch *b, const char *name); /* NULL: no such field */
-STK_API const stk_array *stk_field_at(const stk_batch *b, int i);
-STK_API void stk_retain(stk_batch *b);  /* each call needs one more stk_release */
-STK_API void stk_release(stk_batch *b); /* NULL is allowed */
+STK_API const stk_array *stk_field_at(const stk_batch *b, int i);         /* i is from 0; NULL: no such field */
+STK_API void stk_retain(stk_batch *b);                                    /* each call needs one more stk_release */
+STK_API void stk_release(stk_batch *b);                                   /* NULL is allowed */
 
 /* The memory of one field, kept without the rest of the batch. It may outlive both batch and loader. */
 typedef struct stk_memory stk_memory;
