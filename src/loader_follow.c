@@ -116,6 +116,11 @@ static int take_box(struct following *f, const struct field *of, int64_t i, cons
                          : of->box_format == BOX_XYWH ? "xywh"
                                                       : "cxcywh",
                          of->name, of->box_format == BOX_XYXY ? "xywh" : "xyxy");
+    if (f->at[i][0] > (float)f->w || f->at[i][1] > (float)f->h || f->at[i][2] < 0.0f || f->at[i][3] < 0.0f)
+        return error_set(e, STK_EDATA, stage,
+                         "%s: box %lld goes from (%g, %g) to (%g, %g), outside the image of %d x %d pixels", of->name,
+                         (long long)i, (double)f->at[i][0], (double)f->at[i][1], (double)f->at[i][2],
+                         (double)f->at[i][3], (int)f->w, (int)f->h);
     return STK_OK;
 }
 

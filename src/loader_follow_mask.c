@@ -39,6 +39,16 @@ static int steps_scratch(struct making_row *m, size_t element, size_t *out, stk_
     return rc;
 }
 
+/* Says that the mask is damaged, not the image. */
+static int damaged(const struct making_row *m, int rc, stk_error *e)
+{
+    char reason[sizeof e->reason];
+    if (rc != STK_EDATA || !e)
+        return rc;
+    memcpy(reason, e->reason, sizeof reason);
+    return error_set(e, rc, "decode", "%.100s: %s", m->of->name, reason);
+}
+
 /* Decodes a mask into the arena, with room for its steps. */
 static int decode_mask(struct making_row *m, const struct cell *c, struct mask *out, stk_error *e)
 {
@@ -48,7 +58,7 @@ static int decode_mask(struct making_row *m, const struct cell *c, struct mask *
     limits.no_exif = true;
     int rc = decode_head(c->bytes, c->n, &limits, &im.head, e);
     if (rc != STK_OK)
-        return rc;
+        return damaged(m, rc, e);
     if (im.head.format != STK_PNG || im.head.channels != 1)
         return error_set(e, STK_EDATA, stage,
                          "%s is a %s image with %d channels; a mask is a PNG with one channel: grey or a palette",
@@ -67,7 +77,7 @@ static int decode_mask(struct making_row *m, const struct cell *c, struct mask *
     want.indices = true;
     rc = desk_decode(d, &im, &want, more, e);
     if (rc != STK_OK)
-        return rc;
+        return damaged(m, rc, e);
     *out = (struct mask){
         .px = im.pixels.px, .stride = im.pixels.stride, .w = im.head.w, .h = im.head.h, .element = deep ? 4 : 1};
     if (!deep)

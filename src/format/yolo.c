@@ -90,12 +90,13 @@ static int64_t take_values(struct yolo *y, double box[4], struct extent_of *x, f
     return n;
 }
 
+/* A box may leave the image, but its centre may not: such numbers are pixels. */
 static bool check_box(struct yolo *y, const double box[4])
 {
     if (box[2] < 0 || box[3] < 0)
         return fail(y, "its box has a negative width or height");
     for (int d = 0; d < 2; d++)
-        if (box[d] - box[d + 2] / 2 > 1 || box[d] + box[d + 2] / 2 < 0)
+        if (box[d] < -0.01 || box[d] > 1.01)
             return fail(y, "its box is outside the image; coordinates are shares of the image, from 0 to 1");
     return true;
 }

@@ -136,6 +136,7 @@ def test_a_hundred_thousand_boxes_in_one_image(tmp_path):
     [
         ("0 0.5 0.5 nan 0.1\n", "line 1 of .*0.txt: .*not a finite number"),
         ("0 0.5 0.5 0.1 0.1\n0 0.5 7 0.1 0.1\n", "line 2 of .*0.txt: .*outside the image"),
+        ("0 5 5 20 20\n", "line 1 of .*0.txt: .*shares of the image"),
         ("5 0.5 0.5 0.1 0.1\n", "its class is 5"),
         ("0 0.5\n", "line 1 of .*0.txt"),
     ],
@@ -147,6 +148,27 @@ def test_labels_of_yolo(tmp_path, text, words):
     with pytest.raises(stoker.DataError, match=words) as error:
         loader.get([0])
     assert error.value.path.endswith("0.jpg")
+
+
+def test_boxes_outside_the_image_in_a_column(tmp_path):
+    rows = [{"image": "a.jpg", "boxes": [[1, 2, 30, 9], [-9, -9, 3, 4]]}, {"image": "a.jpg", "boxes": [[50, 2, 60, 9]]}]
+    coco_tree.photo(tmp_path / "a.jpg", *SIZE, 0)
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    loader = stoker.Loader(tmp_path / "x.jsonl", "Resize((30, 40))", fields="image, boxes:boxes", output="numpy")
+    assert loader.get([0]).boxes[0].tolist() == rows[0]["boxes"]
+    with pytest.raises(stoker.DataError, match=r"box 0 goes from \(50, 2\) to \(60, 9\), outside the image of 40 x 30"):
+        loader.get([1])
+
+
+@pytest.mark.parametrize("damage", [b"", b"hello", "cut"])
+def test_a_damaged_mask_is_not_taken_for_a_damaged_image(tmp_path, damage):
+    coco_tree.photo(tmp_path / "images" / "a.jpg", *SIZE, 0)
+    coco_tree.mask(tmp_path / "masks" / "a.png", *SIZE, 0)
+    path = tmp_path / "masks" / "a.png"
+    path.write_bytes(path.read_bytes()[:-200] if damage == "cut" else damage)
+    with pytest.raises(stoker.DataError, match=r"a.jpg: mask: ") as error:
+        stoker.Loader(f"pairs:{tmp_path}", "Resize((8, 8))").get([0])
+    assert error.value.stage == "decode"
 
 
 @pytest.mark.parametrize(
