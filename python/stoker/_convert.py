@@ -23,7 +23,7 @@ from . import (
     _ops_geometry,
     _ops_recipe,
 )
-from ._converted import BYTES, FLOATS, PIL, Converted, Native, Rest, is_known, name_of
+from ._converted import BYTES, FLOATS, PIL, Converted, Native, Rest, is_known, name_of, refusal
 from ._errors import usage
 
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
@@ -112,6 +112,9 @@ class _Walk:
         except (_Stop, AttributeError, TypeError, LookupError) as error:
             self.__dict__.update(before)
             return str(error) if isinstance(error, _Stop) else "no op has these arguments"
+        if why := next(filter(None, map(refusal, self.to.ops)), ""):
+            self.__dict__.update(before)
+            return why
         self.steps.append(step)
         return ""
 
@@ -154,8 +157,17 @@ class _Walk:
         _check(word == "bilinear" or (word == "bicubic" and not t.antialias), TENSOR)
         return {"interpolation": word, "antialias": bool(t.antialias)}
 
+    def _kind(self) -> str:
+        return PIL if self.form == PIL else "Image" if self.image else "Tensor"
+
+    def _color_of(self, t: Any) -> Any:
+        return _convert_boxes.fill_of(t.fill, self._kind())
+
+    def _mask_fill(self, t: Any) -> int | None:
+        return _convert_boxes.mask_fill_of(t.fill, self._kind())
+
     def _fill(self, t: Any) -> Any:
-        given = _convert_boxes.fill_of(t.fill)
+        given = self._color_of(t)
         numbers = list(given) if isinstance(given, (list, tuple)) else [0 if given is None else given]
         fill = _one_or_more([int(v) for v in numbers])
         _check(all(v == int(v) for v in numbers), FILL)
@@ -204,7 +216,7 @@ class _Walk:
                 bool(t.pad_if_needed),
                 fill,
                 t.padding_mode if padding or t.pad_if_needed else "constant",
-                _convert_boxes.mask_fill_of(t.fill) if padding or t.pad_if_needed else None,
+                self._mask_fill(t) if padding or t.pad_if_needed else None,
             ),
             sizes=True,
         )
@@ -222,15 +234,15 @@ class _Walk:
         self._add(_ops.RandomResizedCrop(size, scale, ratio, **self._filter(t)), sizes=True)
 
     def pad(self, t: Any) -> None:
-        mask_fill = _convert_boxes.mask_fill_of(t.fill)
+        mask_fill = self._mask_fill(t)
         self._add(_ops.Pad(_one_or_more(_ints(t.padding)), self._fill(t), t.padding_mode, mask_fill))
 
     def pad_if_smaller(self, t: Any) -> None:
         """Of torchvision's reference scripts for segmentation, in whose file v2_extras.py it is."""
         self._whole()
-        fill = _convert_boxes.fill_of(t.fill)
+        fill = self._color_of(t)
         _check(fill is None or fill == int(fill), FILL)
-        self._add(_ops.PadIfSmaller(int(t.size), int(fill or 0), _convert_boxes.mask_fill_of(t.fill)))
+        self._add(_ops.PadIfSmaller(int(t.size), int(fill or 0), self._mask_fill(t)))
 
     def horizontal_flip(self, t: Any) -> None:
         self._add(_ops.RandomHorizontalFlip(float(t.p)))
@@ -289,7 +301,7 @@ class _Walk:
 
     def solarize(self, t: Any) -> None:
         self._whole()
-        self._add(_ops_color.RandomSolarize(t.threshold, t.p))
+        self._add(_ops_color.RandomSolarize(min(max(t.threshold, 0), 256), t.p))
 
     def invert(self, t: Any) -> None:
         self._whole()
@@ -316,7 +328,7 @@ class _Walk:
         word = _word(t.interpolation)
         self._tensor()
         _check(word in ("nearest", "nearest-exact", "bilinear", "bicubic"), FILTER)
-        given = t.fill if not isinstance(t.fill, dict) else t.fill.get("others")
+        given = self._color_of(t)
         fill = _one_or_more([int(v) for v in _ints([0] if given is None else given)])
         _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
         if self.form == BYTES:  # torch blends a fill in at the border, even if it is 0
@@ -356,13 +368,11 @@ class _Walk:
         word = "nearest" if word == "nearest-exact" else word
         self._tensor()
         _check(word in ("nearest", "bilinear", "bicubic")[: 3 if self.form == PIL else 2], FILTER)
-        _check(self.form == PIL or _convert_boxes.fill_of(t.fill) is not None, FILL)
-        return {"interpolation": word, "fill": self._color(t)}
+        _check(self.form == PIL or self._color_of(t) is not None, FILL)
+        return {"interpolation": word, "fill": self._color(t), "mask_fill": self._mask_fill(t)}
 
-    def _color(self, t: Any, masks: bool = False) -> Any:
-        """masks: the op has a fill of its own for masks."""
-        fill = _convert_boxes.fill_of(t.fill)
-        _check(masks or _convert_boxes.mask_fill_of(t.fill) is None, FILL)
+    def _color(self, t: Any) -> Any:
+        fill = self._color_of(t)
         fill = fill if isinstance(fill, (list, tuple)) else [0 if fill is None else fill]
         _check(len(fill) in (1, 1 if self.grey else 3), FILL)
         whole = [int(v) for v in fill]  # as torchvision does
@@ -385,7 +395,7 @@ class _Walk:
         word = _word(t.interpolation)
         self._whole()
         _check(word in ("nearest", "bilinear", "bicubic"), FILTER)
-        self._add(_ops_geometry.ElasticTransform(t.alpha, t.sigma, word, self._color(t)))
+        self._add(_ops_geometry.ElasticTransform(t.alpha, t.sigma, word, self._color(t), self._mask_fill(t)))
 
     def blur(self, t: Any) -> None:
         self._whole()
@@ -410,8 +420,8 @@ class _Walk:
 
     def zoom_out(self, t: Any) -> None:
         self._whole()
-        mask_fill = _convert_boxes.mask_fill_of(t.fill)
-        self._add(_ops_geometry.RandomZoomOut(self._color(t, True), t.side_range, t.p, mask_fill))
+        mask_fill = self._mask_fill(t)
+        self._add(_ops_geometry.RandomZoomOut(self._color(t), t.side_range, t.p, mask_fill))
         self.to.sized &= t.p == 0
 
     def scale_jitter(self, t: Any) -> None:

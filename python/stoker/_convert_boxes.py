@@ -7,35 +7,39 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _ops, _ops_boxes, _ops_geometry
+from ._converted import PIL
 
 LAST = ("Normalize", "RandomErasing", "ToDtype", "ToTensor")
 OPTIONS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
 
 
-def fill_of(fill: Any) -> Any:
-    """The colour of images, of a fill that depends on the kind of what is filled.
+def _fills(fill: dict[Any, Any]) -> dict[str, Any]:
+    """By the name of the kind: a Pillow image and a torchvision.tv_tensors.Image have different fills."""
+    names = {k: getattr(k, "__name__", k) for k in fill}
+    return {PIL if getattr(k, "__module__", "").startswith("PIL") else names[k]: v for k, v in fill.items()}
 
-    >>> fill_of({"others": 3}), fill_of((1, 2, 3))
+
+def fill_of(fill: Any, kind: str) -> Any:
+    """The colour of images of this kind: PIL, "Image" or "Tensor".
+
+    >>> fill_of({"others": 3}, "Image"), fill_of((1, 2, 3), "Tensor")
     (3, (1, 2, 3))
     """
     if not isinstance(fill, dict):
         return fill
-    kinds = {getattr(k, "__name__", k): v for k, v in fill.items()}
-    return kinds.get("Image", kinds.get("others", 0))
+    fills = _fills(fill)
+    return fills.get(kind, fills.get("others"))
 
 
-def mask_fill_of(fill: Any) -> int | None:
-    """The number of masks, if it differs from the colour of images.
+def mask_fill_of(fill: Any, kind: str) -> int | None:
+    """The number of masks, if it differs from the colour of images of this kind.
 
-    >>> mask_fill_of({"others": 0, "Mask": 255}), mask_fill_of({"others": 3}), mask_fill_of(7)
-    (255, None, None)
+    >>> mask_fill_of({"others": 0, "Mask": 255}, "Image"), mask_fill_of({"others": 3}, "Image")
+    (255, None)
     """
-    if not isinstance(fill, dict):
+    number: Any = fill_of(fill, "Mask") or 0
+    if not isinstance(fill, dict) or number == (fill_of(fill, kind) or 0):
         return None
-    kinds = {getattr(k, "__name__", k): v for k, v in fill.items()}
-    if "Mask" not in kinds or kinds["Mask"] == fill_of(fill):
-        return None
-    number: Any = kinds["Mask"] or 0
     number = number[0] if isinstance(number, (list, tuple)) and len(number) == 1 else number
     if number != int(number) or not 0 <= number <= 255:
         raise TypeError

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from . import _ops, _stoker
+from ._errors import UsageError
 from ._types import DTYPE_CODES, LAYOUTS
 
 LIBRARIES = ("torchvision", "timm")
+ELSEWHERE = ("FiveCrop", "Normalize", "TenCrop", "ToDtype", "ToImage", "ToTensor")  # which a loader checks
 PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
 # Transforms without randomness, which threads of one process may run.
 STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
@@ -135,6 +137,22 @@ class Converted:
         """All of it as functions of a Pillow image."""
         first = Native(self, self.steps, PIL, self.rest.form if self.rest else self.form)
         return ([first] if self.steps else []) + (self.rest.parts if self.rest else [])
+
+
+def refusal(op: _ops.Op) -> str:
+    """Why the engine does not take these arguments of an op; "" if it does.
+
+    >>> from . import _ops_color
+    >>> refusal(_ops_color.RandomPosterize(0)), refusal(_ops_color.RandomPosterize(4))
+    ('bits: found 0, expected a whole number of bits from 1 to 8', '')
+    """
+    if type(op).__name__ in ELSEWHERE:
+        return ""
+    try:
+        _stoker.Ops(str(op), DTYPE_CODES["float32"], LAYOUTS["NCHW"])
+    except UsageError as error:
+        return error.reason.partition(f"{type(op).__name__}: ")[2] or error.reason
+    return ""
 
 
 def name_of(thing: Any) -> str:

@@ -18,6 +18,7 @@ class RandomRotation(Op):
     expand           True: the result contains the whole rotated image, so its size differs
     center           (x, y) in pixels; None: the middle
     fill             the colour outside of the image: one number or three
+    mask_fill        the number in masks; by default `fill` if it is one number, else 0
 
     >>> RandomRotation(30, interpolation="bilinear")
     RandomRotation(30, interpolation=bilinear)
@@ -30,6 +31,7 @@ class RandomRotation(Op):
         expand: bool = False,
         center: Range | None = None,
         fill: Size = 0,
+        mask_fill: int | None = None,
     ) -> None:
         super().__init__(
             [degrees],
@@ -37,6 +39,7 @@ class RandomRotation(Op):
             expand=(expand, False),
             center=(center, None),
             fill=(fill, 0),
+            mask_fill=(mask_fill, None),
         )
 
 
@@ -47,7 +50,7 @@ class RandomAffine(Op):
     translate        (horizontal, vertical): the largest shifts, as shares of the size
     scale            (min, max) factor
     shear            degrees: a number, (min, max), or (min x, max x, min y, max y)
-    interpolation    fill and center: as in RandomRotation
+    interpolation    fill, center and mask_fill: as in RandomRotation
 
     >>> RandomAffine(10, translate=(0.1, 0.1))
     RandomAffine(10, translate=(0.1, 0.1))
@@ -62,6 +65,7 @@ class RandomAffine(Op):
         interpolation: Interpolation = "nearest",
         fill: Size = 0,
         center: Range | None = None,
+        mask_fill: int | None = None,
     ) -> None:
         super().__init__(
             [degrees],
@@ -71,6 +75,7 @@ class RandomAffine(Op):
             interpolation=(interpolation, "nearest"),
             fill=(fill, 0),
             center=(center, None),
+            mask_fill=(mask_fill, None),
         )
 
 
@@ -80,19 +85,26 @@ class RandomPerspective(Op):
     distortion_scale how far, from 0 to 1; with 1, by up to half of the size
     interpolation    "nearest", "bilinear" (default) or "bicubic"
     fill             the colour outside of the image
+    mask_fill        as in RandomRotation
 
     >>> RandomPerspective(0.3)
     RandomPerspective(distortion_scale=0.3)
     """
 
     def __init__(
-        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Interpolation = "bilinear", fill: Size = 0
+        self,
+        distortion_scale: float = 0.5,
+        p: float = 0.5,
+        interpolation: Interpolation = "bilinear",
+        fill: Size = 0,
+        mask_fill: int | None = None,
     ) -> None:
         super().__init__(
             distortion_scale=(distortion_scale, 0.5),
             p=(p, 0.5),
             interpolation=(interpolation, "bilinear"),
             fill=(fill, 0),
+            mask_fill=(mask_fill, None),
         )
 
 
@@ -103,16 +115,26 @@ class ElasticTransform(Op):
     sigma            how smooth: one number or (x, y)
     interpolation    "nearest", "bilinear" (default) or "bicubic"
     fill             the colour outside of the image
+    mask_fill        as in RandomRotation
 
     >>> ElasticTransform(alpha=100)
     ElasticTransform(alpha=100)
     """
 
     def __init__(
-        self, alpha: Numbers = 50.0, sigma: Numbers = 5.0, interpolation: Interpolation = "bilinear", fill: Size = 0
+        self,
+        alpha: Numbers = 50.0,
+        sigma: Numbers = 5.0,
+        interpolation: Interpolation = "bilinear",
+        fill: Size = 0,
+        mask_fill: int | None = None,
     ) -> None:
         super().__init__(
-            alpha=(alpha, 50.0), sigma=(sigma, 5.0), interpolation=(interpolation, "bilinear"), fill=(fill, 0)
+            alpha=(alpha, 50.0),
+            sigma=(sigma, 5.0),
+            interpolation=(interpolation, "bilinear"),
+            fill=(fill, 0),
+            mask_fill=(mask_fill, None),
         )
 
 

@@ -292,3 +292,29 @@ def test_segmentation(coco, backend):
     assert loader.native and "python" not in loader.explain(), loader.explain()
     ours, theirs = next(iter(loader)), next(iter(torch.utils.data.DataLoader(wrapped, batch_size=2)))
     assert [(type(v), v.dtype, v.shape) for v in ours] == [(type(v), v.dtype, v.shape) for v in theirs]
+
+
+FILL = {tv_tensors.Image: 7, tv_tensors.Mask: 255, "others": 0}
+FILLED = [
+    v2.Pad((3, 4, 5, 6), FILL),
+    v2.RandomRotation((30, 30), fill=FILL),
+    v2.RandomAffine((20, 20), None, (0.5, 0.5), (10, 10, 5, 5), fill=FILL),
+]
+
+
+@pytest.mark.parametrize("transform", FILLED)
+def test_fills_of_masks(coco, transform):
+    joint = v2.Compose([v2.ToImage(), v2.Resize((60, 64)), transform])
+    wrapped = datasets.wrap_dataset_for_transforms_v2(datasets.VOCSegmentation(str(coco), transforms=joint))
+    loader = stoker.DataLoader(wrapped, batch_size=2)
+    assert loader.native and "python" not in loader.explain(), loader.explain()
+    theirs = torch.utils.data.DataLoader(wrapped, batch_size=2)
+    for (images, masks), (wanted, right) in zip(loader, theirs, strict=True):
+        assert torch.equal(masks, right) and (masks == 255).any()
+        assert (images.int() - wanted.int()).abs().max() <= 1
+
+
+def test_fills_of_masks_that_move_at_random():
+    for transform in (v2.RandomPerspective(fill=FILL), v2.ElasticTransform(fill=FILL), v2.RandomZoomOut(FILL)):
+        op = stoker.convert_transform(v2.Compose([v2.ToImage(), transform]))[-1]
+        assert "fill=7, " in str(op) and "mask_fill=255" in str(op)

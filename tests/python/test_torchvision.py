@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 torchvision = import_torchvision()
 
 from PIL import Image, ImageOps  # noqa: E402
-from torchvision import datasets  # noqa: E402
+from torchvision import datasets, tv_tensors  # noqa: E402
 from torchvision import transforms as v1  # noqa: E402
 from torchvision.transforms import InterpolationMode, v2  # noqa: E402
 
@@ -52,6 +52,18 @@ def test_same_bytes(noise, name):
     assert ours.dtype == torch.uint8 and torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize("kind", [Image.Image, tv_tensors.Image, torch.Tensor])
+@pytest.mark.parametrize("others", [{}, {"others": 4}])
+def test_fills_depend_on_the_kind_of_image(noise, kind, others):
+    """A Pillow image has not the fill of a torchvision.tv_tensors.Image."""
+    first = {Image.Image: [], tv_tensors.Image: [v2.ToImage()], torch.Tensor: [v2.PILToTensor()]}
+    for fill in ({Image.Image: 1, tv_tensors.Image: 2, torch.Tensor: 3, **others}, {tv_tensors.Mask: 9, **others}):
+        last = v2.PILToTensor() if kind is Image.Image else v2.Identity()
+        transform = v2.Compose([v2.CenterCrop(30), *first[kind], v2.Pad((1, 2, 3, 4), dict(fill)), last])
+        assert not isinstance(stoker.convert_transform(transform)[-1], stoker.Lambda)
+        assert torch.equal(*both(noise, transform))
+
+
 @pytest.mark.parametrize("mode, antialias", [("bilinear", True), ("bilinear", False), ("bicubic", False)])
 def test_tensors_are_resized_as_torch_does_within_one(noise, mode, antialias):
     for size in ((36, 30), (70, 80)):
@@ -87,6 +99,25 @@ def test_weights(noise):
     ours, theirs = both(noise, transform)
     assert ours.shape == (8, 3, 224, 224)
     torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
+
+
+OUT_OF_RANGE = {
+    "bits: found 0": v2.RandomPosterize(0, 1.0),
+    "more than 16 numbers": v2.RandomShortestSize(list(range(30, 50))),
+    "kernel_size: found": v1.GaussianBlur(601, 100.0),
+    "sigma: found": v2.ElasticTransform(50.0, 70.0),
+}
+
+
+@pytest.mark.parametrize("why", OUT_OF_RANGE)
+def test_arguments_that_an_op_refuses_stay_in_python(why):
+    assert why in " ".join(stoker.convert_transform(v1.Compose([OUT_OF_RANGE[why]]))[-1].function.why)
+
+
+@pytest.mark.parametrize("threshold", [-5, 300])
+def test_thresholds_out_of_range(noise, threshold):
+    ours, theirs = both(noise, v1.Compose([v1.CenterCrop(32), v1.RandomSolarize(threshold, 1.0), *U8]))
+    assert torch.equal(ours, theirs)
 
 
 PYTHON = {
