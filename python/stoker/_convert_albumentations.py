@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _ops, _ops_boxes, _ops_color, _ops_geometry
-from ._converted import Converted
+from ._converted import Converted, refusal
 
 LINEAR, NEAREST_EXACT = 1, 6  # of OpenCV
 FORMATS = {"pascal_voc": "XYXY", "coco": "XYWH", "yolo": "CXCYWH", "albumentations": "XYXY"}
+NOT_CUT = "without check_each_transform, crops do not cut boxes, and after Pad they are whole again; the ops cut them"
 SMALLEST = 1e-6  # a box without an area is left out
 BORDERS: dict[int, Any] = {0: "constant", 1: "edge", 2: "symmetric", 4: "reflect"}
 FILTERS = {LINEAR: ("bilinear", False), NEAREST_EXACT: ("nearest", True)}
@@ -51,23 +52,28 @@ class Followers:
     """The ops that bbox_params and keypoint_params stand for."""
 
     def __init__(self, processors: dict[str, Any]) -> None:
+        self.first: list[_ops.Op] = []
         self.each: list[_ops.Op] = []  # after every step that moves pixels
         self.last: list[_ops.Op] = []
+        self.pads = True  # whether boxes are right after Pad
         for name, processor in processors.items():
             {"bboxes": self._boxes, "keypoints": self._keypoints}[name](processor.params)
 
     def _boxes(self, p: Any) -> None:
-        _check(p.min_visibility == 0, "min_visibility needs the area of a box before the crop, which no op keeps")
         _check(p.max_accept_ratio is None, "no op has max_accept_ratio")
         _check(
             p.min_width == p.min_height, "SanitizeBoundingBoxes has one min_size, but min_width and min_height differ"
         )
-        least = max(float(p.min_width), SMALLEST), max(float(p.min_area), SMALLEST)
-        checks = [_ops_boxes.ClampBoundingBoxes(), _ops_boxes.SanitizeBoundingBoxes(*least)]
+        least = max(float(p.min_width), SMALLEST), max(float(p.min_area), SMALLEST), float(p.min_visibility)
+        clamp = _ops_boxes.ClampBoundingBoxes()
+        checks = [clamp, _ops_boxes.SanitizeBoundingBoxes(*least)]
+        if p.clip or p.filter_invalid_bboxes:
+            self.first += [clamp, _ops_boxes.SanitizeBoundingBoxes(SMALLEST, SMALLEST)]
         if p.check_each_transform:
             self.each += checks
         else:
             self.last += checks
+            self.pads = False
         relative = p.format in ("yolo", "albumentations")
         self.last.append(_ops_boxes.ConvertBoundingBoxFormat(FORMATS[p.format], relative))
 
@@ -84,17 +90,19 @@ class Walk:
         self.followers = followers
         self.to = Converted()
         self.size: tuple[int, int] | None = None
-        self.planes = self.normalized = False
+        self.planes = self.normalized = self.moved = False
 
     def step(self, t: Any) -> None:
         """Adds the ops of a step, or raises _Stop."""
         name = type(t).__name__
         _check(name in STEPS, "no op has the same result")
         _check(not self.planes and (name == "ToTensorV2" or not self.normalized), "it follows Normalize")
+        _check(name != "Pad" or self.followers is None or self.followers.pads, NOT_CUT)
         made = STEPS[name](self, t)
         if self.followers is not None and name in MOVES:
             self.to.ops += [made] if made is not None else []
             self.to.ops += self.followers.each
+            self.moved = True
             _check(t.p == 1 or name in CHANCES, "it changes the size, and p is not 1")
             return
         chance = name in CHANCES or made is None
@@ -238,6 +246,8 @@ def transform(thing: Any) -> tuple[Walk, list[Any], str]:
         before = list(walk.to.ops), walk.size, walk.to.sized
         try:
             walk.step(step)
+            for why in map(refusal, walk.to.ops):
+                _check(not why, why)
         except (_Stop, AttributeError, TypeError, ValueError) as error:
             walk.to.ops, walk.size, walk.to.sized = before
             why = str(error) if isinstance(error, _Stop) else "no op has these arguments"
@@ -248,5 +258,6 @@ def transform(thing: Any) -> tuple[Walk, list[Any], str]:
             return walk, steps[first:], f"{type(step).__name__}: {why}"
     if walk.followers is not None:
         at = len(walk.to.ops) - walk.normalized
-        walk.to.ops[at:at] = walk.followers.last
+        walk.to.ops[at:at] = ([] if walk.moved else walk.followers.each) + walk.followers.last
+        walk.to.ops[:0] = walk.followers.first
     return walk, [], ""

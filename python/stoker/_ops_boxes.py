@@ -9,15 +9,16 @@ from ._ops import Op
 class SanitizeBoundingBoxes(Op):
     """Removes boxes that are too small or not inside the image, and what belongs to them: masks, keypoints, labels.
 
-    min_size    the least width and height
-    min_area    the least area
+    min_size        the least width and height
+    min_area        the least area
+    min_visibility  the least share of the area that the ops since the previous SanitizeBoundingBoxes left in the image
 
-    >>> SanitizeBoundingBoxes(min_size=2)
-    SanitizeBoundingBoxes(min_size=2)
+    >>> SanitizeBoundingBoxes(min_size=2, min_visibility=0.3)
+    SanitizeBoundingBoxes(min_size=2, min_visibility=0.3)
     """
 
-    def __init__(self, min_size: float = 1.0, min_area: float = 1.0) -> None:
-        super().__init__(min_size=(min_size, 1.0), min_area=(min_area, 1.0))
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, min_visibility: float = 0.0) -> None:
+        super().__init__(min_size=(min_size, 1.0), min_area=(min_area, 1.0), min_visibility=(min_visibility, 0.0))
 
 
 class ClampBoundingBoxes(Op):

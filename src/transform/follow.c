@@ -62,6 +62,20 @@ static double between(double v, double low, double high)
     return v < low ? low : v > high ? high : v;
 }
 
+static double area(const double box[4])
+{
+    return (box[2] - box[0]) * (box[3] - box[1]);
+}
+
+/* Returns the share of the area that is left. */
+static double clamp_box(const struct step *s, double box[4])
+{
+    const double before = area(box);
+    for (int k = 0; k < 4; k++)
+        box[k] = between(box[k], 0.0, k % 2 ? s->h : s->w);
+    return before > 0.0 ? area(box) / before : 1.0;
+}
+
 /* torchvision places an expanded image by its corners; Pillow by its middle, to whole pixels. */
 static void from_corner(const struct step *s, double at[2])
 {
@@ -112,12 +126,14 @@ static void bend_box(const struct step *s, double box[4])
     box[3] = high[1];
 }
 
-static bool suffices(const struct step *s, const double box[4])
+/* visible: the share of the area that is left. */
+static bool suffices(const struct step *s, const double box[4], double visible)
 {
     const float l = (float)box[0], t = (float)box[1], r = (float)box[2], b = (float)box[3];
     const float w = r - l, h = b - t, size = (float)s->least.size;
-    return w >= size && h >= size && w * h >= (float)s->least.area && l >= 0.0f && t >= 0.0f && r >= 0.0f &&
-           b >= 0.0f && l <= (float)s->w && r <= (float)s->w && t <= (float)s->h && b <= (float)s->h;
+    return visible >= s->least.visible && w >= size && h >= size && w * h >= (float)s->least.area && l >= 0.0f &&
+           t >= 0.0f && r >= 0.0f && b >= 0.0f && l <= (float)s->w && r <= (float)s->w && t <= (float)s->h &&
+           b <= (float)s->h;
 }
 
 /* torchvision multiplies integers by a ratio in single precision, and cuts the fraction off. */
@@ -132,11 +148,15 @@ static void resize_whole(const struct step *s, double box[4])
 bool follow_box(const struct job *j, bool whole, double box[4])
 {
     bool cut = false;
+    double visible = 1.0; /* of the area since the last SanitizeBoundingBoxes */
     for (const struct step *s = j->steps; s < j->steps + j->n_steps; s++) {
         const bool gone =
             (s->kind == STEP_CROP && s->drops && !is_inside(s, box)) || (s->kind == STEP_WARP && !warp_box(s, box));
-        if (s->kind == STEP_SANITIZE_BOXES && !suffices(s, box))
-            return false;
+        if (s->kind == STEP_SANITIZE_BOXES) {
+            if (!suffices(s, box, visible))
+                return false;
+            visible = 1.0;
+        }
         cut |= whole && s->kind == STEP_WHOLE_BOXES;
         if (s->kind == STEP_ELASTIC)
             bend_box(s, box);
@@ -144,10 +164,10 @@ bool follow_box(const struct job *j, bool whole, double box[4])
             resize_whole(s, box);
         else if (s->kind != STEP_WARP)
             follow_step_box(s, box);
-        const bool clamps =
-            s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES;
-        for (int k = 0; k < 4 && (gone || clamps); k++)
-            box[k] = gone ? 0.0 : between(box[k], 0.0, k % 2 ? s->h : s->w);
+        if (s->kind == STEP_CROP || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_CLAMP_BOXES)
+            visible *= clamp_box(s, box);
+        for (int k = 0; k < 4 && gone; k++)
+            box[k] = 0.0;
     }
     return true;
 }

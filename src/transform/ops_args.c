@@ -188,6 +188,7 @@ const struct arg_type arg_fill = {"a number from 0 to 255, or three", .high = 25
 const struct arg_type arg_mask_fill = {"a whole number from 0 to 255, or None", .high = 255, .counts = ARG_COUNT(1),
                                        .whole = true, .none = true};
 
+const struct arg_type arg_share = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 const struct arg_type arg_p = {"a probability from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 
 const struct arg_type arg_ops = {.expected = "an op, or [op, op]"}; /* read by ops.c */

@@ -18,7 +18,6 @@ static const struct arg_type arg_classes = {"a whole number from 2 to 1048576, o
                                             .none = true};
 static const struct arg_type arg_minmax = {"two shares of the image's side from 0 to 1, in ascending order, or None",
                                            .high = 1, .counts = ARG_COUNT(2), .ascending = true, .none = true};
-static const struct arg_type arg_share = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 static const char *const modes[] = {"batch", "pair", "elem"}; /* by enum blend_mode */
 static const struct arg_type arg_mode = {"batch, pair or elem", .words = modes, .n_words = 3};
 

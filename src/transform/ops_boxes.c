@@ -12,6 +12,7 @@ static int draw_sanitize_boxes(struct drawing *g, const struct op *o)
     struct step *s = drawing_mark(g, STEP_SANITIZE_BOXES);
     s->least.size = o->arg[0].v[0];
     s->least.area = o->arg[1].v[0];
+    s->least.visible = o->arg[2].v[0];
     return STK_OK;
 }
 
@@ -61,7 +62,7 @@ static const struct arg_type arg_format = {"XYXY, XYWH or CXCYWH", .words = form
 const struct spec ops_boxes[] = {
     {"SanitizeBoundingBoxes",
      OP_BOXES,
-     {{"min_size", &arg_least, "1"}, {"min_area", &arg_least, "1"}},
+     {{"min_size", &arg_least, "1"}, {"min_area", &arg_least, "1"}, {"min_visibility", &arg_share, "0"}},
      .draw = draw_sanitize_boxes},
     {"ClampBoundingBoxes", OP_BOXES, {{0}}, .draw = draw_clamp_boxes},
     {"WholeBoundingBoxes", OP_BOXES, {{0}}, .draw = draw_whole_boxes},

@@ -13,7 +13,6 @@ enum { IOU_MIN_SCALE, IOU_MAX_SCALE, IOU_MIN_RATIO, IOU_MAX_RATIO, IOU_OPTIONS, 
 /* torchvision tries forever; this many options, each with its trials, are enough for any image that has a crop. */
 enum { ROUNDS = 1000 };
 
-static const struct arg_type arg_share = {"a number from 0 to 1", .high = 1, .counts = ARG_COUNT(1)};
 static const struct arg_type arg_aspect = {"a number above 0", .low = 1e-3, .high = 1e3, .counts = ARG_COUNT(1)};
 static const struct arg_type arg_overlaps = {"up to 15 overlaps of at least 0; 1 or more keeps the image unchanged",
                                              .high = 2, .counts = 0xfffe};

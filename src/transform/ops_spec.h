@@ -34,8 +34,8 @@ struct arg_type {
 
 #define ARG_COUNT(n) (1u << (n))
 
-extern const struct arg_type arg_size, arg_filter, arg_antialias, arg_bool, arg_fill, arg_pad_mode, arg_p, arg_ignored,
-    arg_mask_fill, arg_ops;
+extern const struct arg_type arg_size, arg_filter, arg_antialias, arg_bool, arg_fill, arg_pad_mode, arg_p, arg_share,
+    arg_ignored, arg_mask_fill, arg_ops;
 
 /* The words of arg_filter, by enum filter; the last is an alias. */
 extern const char *const arg_filters[];

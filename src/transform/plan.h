@@ -121,7 +121,7 @@ struct step {
             bool wrap; /* instead of ending at 0 and 255 */
         } noise;
         struct {
-            double size, area;
+            double size, area, visible;
         } least;       /* sanitize boxes */
         double amount; /* table, mix, sharpen, box: the factor, sigma, count of bits or threshold; hue: what is added to
                           it, in Pillow's units or, for a tensor, in turns */

@@ -139,6 +139,7 @@ def test_the_rest_runs_in_python_and_says_why(images):
         A.CenterCrop(9, 9): "the size before it is not fixed",
         A.Resize(9, 9, interpolation=2): "INTER_LINEAR",
         A.Posterize((2, 5)): "no op draws this argument",
+        A.GaussianBlur((601, 601), p=1): "kernel_size: found 601",
     }.items():
         assert why in stoker.Loader({"image": images}, step, layout="NHWC", dtype="uint8", output="numpy").explain()
 
@@ -175,12 +176,9 @@ def in_format(boxes, form, w, h):
     return corners if form == "pascal_voc" else corners / [w, h, w, h]
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("n", range(len(MOVES)))
-@pytest.mark.parametrize("least", [{}, {"min_area": 300, "min_width": 9, "min_height": 9}])
-def test_boxes_are_albumentations(coco, form, n, least):
-    params = A.BboxParams(form, label_fields=["labels"], **least)
-    pipeline = A.Compose(MOVES[n], bbox_params=params)
+def compare_boxes(coco, steps, form, **k):
+    """Returns how many boxes are left."""
+    pipeline = A.Compose(steps, bbox_params=A.BboxParams(form, label_fields=["labels"], **k))
     loader = stoker.Loader(coco, pipeline, sizes="list", batch_size=12, output="numpy")
     assert "on each image" not in loader.explain()
     (batch,) = loader
@@ -193,6 +191,31 @@ def test_boxes_are_albumentations(coco, form, n, least):
         assert np.asarray(theirs["labels"]).astype(int).tolist() == batch.labels[i].tolist()
         wanted = np.asarray(theirs["bboxes"], np.float64).reshape(-1, 4)
         assert np.allclose(wanted, batch.boxes[i], atol=1e-3 if form in FORMATS[:2] else 1e-5), (wanted, batch.boxes[i])
+    return len(batch.boxes.values)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("n", range(len(MOVES)))
+@pytest.mark.parametrize("least", [{}, {"min_area": 300, "min_width": 9, "min_height": 9}])
+def test_boxes_are_albumentations(coco, form, n, least):
+    compare_boxes(coco, MOVES[n], form, **least)
+
+
+CROPS = [A.Resize(64, 64), A.CenterCrop(48, 56), A.CenterCrop(32, 32), A.HorizontalFlip(p=1)]
+
+
+def test_boxes_that_are_cut_too_much_are_removed(coco):
+    """After each step, of what the step before left; or after the last one, of the whole box."""
+    left = [compare_boxes(coco, CROPS, "coco", min_visibility=v) for v in (0.0, 0.3, 0.6, 0.9)]
+    assert left[0] > left[1] > left[2] > left[3] > 0
+    k = {"check_each_transform": False}
+    at_the_end = [compare_boxes(coco, CROPS, "yolo", min_visibility=v, **k) for v in (0.3, 0.6, 0.9)]
+    assert sum(at_the_end) < sum(left[1:])
+    compare_boxes(coco, CROPS, "coco", min_visibility=0.6, clip=True, filter_invalid_bboxes=True)
+
+
+def test_small_boxes_are_removed_without_a_step_that_moves_them(coco):
+    assert compare_boxes(coco, [A.InvertImg(p=1)], "coco", min_area=300) < compare_boxes(coco, [A.NoOp()], "coco")
 
 
 def test_keypoints_follow(coco):
@@ -209,7 +232,8 @@ def test_keypoints_follow(coco):
 @pytest.mark.parametrize(
     "pipeline, why",
     [
-        (A.Compose([A.HorizontalFlip()], bbox_params=A.BboxParams("coco", min_visibility=0.5)), "min_visibility needs"),
+        (A.Compose([A.HorizontalFlip()], bbox_params=A.BboxParams("coco", max_accept_ratio=3)), "max_accept_ratio"),
+        (A.Compose([A.Pad(9)], bbox_params=A.BboxParams("coco", check_each_transform=False)), "check_each_transform"),
         (A.Compose([A.HorizontalFlip()], keypoint_params=A.KeypointParams("xya")), "x and y"),
         (A.Compose([A.Rotate()], bbox_params=A.BboxParams("coco")), "Rotate"),
     ],

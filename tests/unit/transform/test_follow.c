@@ -95,6 +95,20 @@ static void small_boxes_are_removed(void)
     CHECK(box_after("ClampBoundingBoxes | SanitizeBoundingBoxes", f));
 }
 
+static void boxes_that_are_cut_too_much_are_removed(void)
+{
+    /* The first crop leaves half of the box, the second one two fifths of that. */
+    double a[4] = {-4, 5, 4, 15}, b[4] = {-4, 5, 4, 15}, c[4] = {-4, 5, 4, 15}, d[4] = {-4, 5, 4, 15};
+    CHECK(box_after("CenterCrop((10, 10)) | SanitizeBoundingBoxes(min_visibility=0.5)", a));
+    CHECK(!box_after("CenterCrop((10, 10)) | Resize((99, 30)) | SanitizeBoundingBoxes(min_visibility=0.51)", b));
+    CHECK(!box_after("CenterCrop((10, 10)) | RandomVerticalFlip(1) | CenterCrop((4, 10))"
+                     " | SanitizeBoundingBoxes(min_visibility=0.21)",
+                     c));
+    const char *each = "CenterCrop((10, 10)) | SanitizeBoundingBoxes(min_visibility=0.5) | CenterCrop((4, 10))"
+                       " | SanitizeBoundingBoxes(min_visibility=0.4)";
+    CHECK(box_after(each, d)); /* of what the ops before the last check left */
+}
+
 static bool point_after(const char *ops, double at[2])
 {
     struct plan *p = plan_of(ops);
@@ -218,9 +232,14 @@ static void what_a_plan_says(void)
 
 int main(int argc, char **argv)
 {
-    const struct test_case cases[] = {T(boxes_move_and_are_clamped), T(whole_boxes_stay_whole),
-                                      T(small_boxes_are_removed),    T(points_are_mirrored_about_the_middle_of_pixels),
-                                      T(masks_take_pixels),          T(masks_have_three_types),
-                                      T(fills_of_several_steps),     T(what_a_plan_says)};
+    const struct test_case cases[] = {T(boxes_move_and_are_clamped),
+                                      T(whole_boxes_stay_whole),
+                                      T(small_boxes_are_removed),
+                                      T(boxes_that_are_cut_too_much_are_removed),
+                                      T(points_are_mirrored_about_the_middle_of_pixels),
+                                      T(masks_take_pixels),
+                                      T(masks_have_three_types),
+                                      T(fills_of_several_steps),
+                                      T(what_a_plan_says)};
     return test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
 }
