@@ -100,6 +100,12 @@ OPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     "RandAugment": (lambda t: t.RandAugment(), None),
     "TrivialAugmentWide": (lambda t: t.TrivialAugmentWide(), None),
     "AugMix": (lambda t: t.AugMix(), None),
+    # With torch's arithmetic.
+    "ToImage | ColorJitter(0.4, 0.4, 0.4, 0.1)": (lambda t: t.ColorJitter(0.4, 0.4, 0.4, 0.1), None),
+    "ToImage | RandomRotation(30)": (lambda t: t.RandomRotation(30), None),
+    "ToImage | RandomRotation(30, bilinear)": (lambda t: t.RandomRotation(30, t.InterpolationMode.BILINEAR), None),
+    "ToImage | RandomPerspective(p=1)": (lambda t: t.RandomPerspective(p=1), None),
+    "ToImage | RandAugment": (lambda t: t.RandAugment(), None),
     "RandomHorizontalFlip(1)": (lambda t: t.RandomHorizontalFlip(1), lambda a: a.HorizontalFlip(p=1)),
     "RandomResizedCrop(224)": (lambda t: t.RandomResizedCrop(224), lambda a: a.RandomResizedCrop((224, 224), p=1)),
 }
