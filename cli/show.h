@@ -46,6 +46,7 @@ int show_check_index(const struct args *a, stk_error *e);
 
 /* show_marks.c: what belongs to the image of a row; 0 if there is nothing. */
 int show_marks(const struct show_view *v, int64_t row, struct marks *m);
+void show_collect(const struct show_view *v, struct marks_seen *seen); /* of the first row, for a legend */
 int show_has_boxes(const stk_batch *b);
 const char *show_label(void *loader, int64_t label); /* the name of a class, or NULL */
 

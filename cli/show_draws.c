@@ -266,10 +266,16 @@ static int draw(const struct draws *d, struct sheet *to, stk_error *e)
 {
     const int side = side_of(d), left = side > 184 ? side : 184;
     int w, h, rows = 0;
+    struct marks_seen seen = {0};
     for (int k = 1; k < d->n; k++)
         rows += HEADING + tallest(&d->stages[k], side) + BELOW;
+    for (int k = 0; k < d->n; k++)
+        for (int i = 0; i < d->stages[k].n; i++)
+            show_collect(&d->stages[k].views[i], &seen);
     fit(&d->stages[0].views[0].first, left, &w, &h);
-    const int first = HEADING + h + GRID_CAPTION, x = GRID_MARGIN + w + 2 * GRID_GAP, top = GRID_MARGIN + GRID_HEAD;
+    const int legend = marks_legend(NULL, 0, 0, w, &seen, show_label, d->names) * MARKS_LEGEND;
+    const int first = HEADING + h + GRID_CAPTION + legend, x = GRID_MARGIN + w + 2 * GRID_GAP,
+              top = GRID_MARGIN + GRID_HEAD;
     const int wide = x + d->a->draws * (column_of(d) + GRID_GAP) - GRID_GAP + GRID_MARGIN;
     if (sheet_init(to, wide, top + (rows > first ? rows : first) + GRID_MARGIN - GRID_GAP, grid_paper))
         return show_no_memory(e, "the sheet");
@@ -282,6 +288,7 @@ static int draw(const struct draws *d, struct sheet *to, stk_error *e)
     grid_head(to, d->path, under);
     grid_caption(to, GRID_MARGIN, top, left, d->stages[0].name);
     draw_image(d, &d->stages[0].views[0], to, (const int[4]){GRID_MARGIN, top + HEADING, w, h});
+    marks_legend(to, GRID_MARGIN, top + HEADING + h + GRID_GAP, w, &seen, show_label, d->names);
     for (int k = 1, y = top; k < d->n; k++)
         y = draw_row(d, &d->stages[k], to, x, y);
     return STK_OK;

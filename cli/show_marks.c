@@ -31,6 +31,20 @@ static void mask_of(const struct show_view *v, const stk_array *x, int64_t row, 
     m->mask_bytes = bytes;
 }
 
+/* Masks of boxes; if the ops leave the size of images open, x is flat, and the batch has one row. */
+static int masks_of(const struct show_view *v, const stk_array *x, int64_t row, struct marks *m)
+{
+    int64_t first = 0, n = 0;
+    const int64_t pixels = (int64_t)v->first.w * v->first.h;
+    if (x->ndim == 3 && x->shape[1] * x->shape[2] == pixels)
+        n = rows_of(v->batch, x, row, &first);
+    else if (x->ndim == 1 && v->n == 1 && x->shape[0] % pixels == 0)
+        n = x->shape[0] / pixels;
+    m->each = (const uint8_t *)x->data + first * pixels;
+    m->n_each = (int)n;
+    return n > 0;
+}
+
 static void points_of(const stk_batch *b, const stk_array *x, int64_t row, struct marks *m)
 {
     int64_t first = 0, each = 1;
@@ -89,11 +103,8 @@ int show_marks(const struct show_view *v, int64_t row, struct marks *m)
             n = rows_of(v->batch, x, row, &first);
             m->boxes = (const float *)x->data + 4 * first;
             m->n_boxes = (int)n;
-        } else if (x->kind == STK_MASKS && x->ndim == 3 &&
-                   x->shape[1] * x->shape[2] == (int64_t)v->first.w * v->first.h) {
-            n = rows_of(v->batch, x, row, &first);
-            m->each = (const uint8_t *)x->data + first * x->shape[1] * x->shape[2];
-            m->n_each = (int)n;
+        } else if (x->kind == STK_MASKS && masks_of(v, x, row, m)) {
+            n = m->n_each;
         } else {
             continue;
         }
@@ -103,6 +114,13 @@ int show_marks(const struct show_view *v, int64_t row, struct marks *m)
         rows_of(v->batch, labels, row, &first) == n)
         m->labels = (const int64_t *)labels->data + first;
     return some;
+}
+
+void show_collect(const struct show_view *v, struct marks_seen *seen)
+{
+    struct marks m;
+    if (show_marks(v, 0, &m))
+        marks_collect(seen, &m, v->first.w, v->first.h);
 }
 
 const char *show_label(void *user, int64_t label)

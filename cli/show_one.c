@@ -183,8 +183,13 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     const struct sheet_image *left = &o->original.first;
     char under[2048];
     int w, h;
+    struct marks_seen seen = {0};
     grid_fit(o->draws[0].first.w, o->draws[0].first.h, &w, &h);
-    const int rows_h = ROWS * (h + GRID_CAPTION + GRID_GAP) - GRID_GAP, left_h = left->h + GRID_CAPTION;
+    show_collect(&o->original, &seen);
+    for (int i = 0; i < o->n_draws; i++)
+        show_collect(&o->draws[i], &seen);
+    const int legend = marks_legend(NULL, 0, 0, left->w, &seen, show_label, o->loader) * MARKS_LEGEND;
+    const int rows_h = ROWS * (h + GRID_CAPTION + GRID_GAP) - GRID_GAP, left_h = left->h + GRID_CAPTION + legend;
     const int x = GRID_MARGIN + left->w + 2 * GRID_GAP;
     const int wide = x + COLUMNS * (w + GRID_GAP) - GRID_GAP + GRID_MARGIN;
     const int high = 2 * GRID_MARGIN + GRID_HEAD + (rows_h > left_h ? rows_h : left_h);
@@ -198,6 +203,7 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     if (show_marks(&o->original, 0, &m))
         marks_draw(s, GRID_MARGIN, top, left->w, left->h, left->w, left->h, &m, show_label, o->loader);
     grid_caption(s, GRID_MARGIN, top + left->h, left->w, "the whole image");
+    marks_legend(s, GRID_MARGIN, top + left->h + GRID_CAPTION, left->w, &seen, show_label, o->loader);
     draw_draws(o, s, x, w, h);
     return STK_OK;
 }

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """show() draws masks, boxes and keypoints; torchvision's transforms of boxes become ops."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import stoker
@@ -10,6 +14,7 @@ import_torchvision()
 
 import torch  # noqa: E402
 from follow import FIELDS, write_tar  # noqa: E402
+from PIL import Image  # noqa: E402
 from torchvision import tv_tensors  # noqa: E402
 from torchvision.transforms import v2  # noqa: E402
 
@@ -52,6 +57,32 @@ def test_masks_boxes_and_points_are_drawn(tar, tmp_path):
     assert tall.shape[0] > plain.shape[0]  # with a legend
 
 
+def draws(path, index, fields, folder):
+    """The sheet of a sample under two draws, while the size of images is open."""
+    folder.mkdir(exist_ok=True)
+    command = [Path(sys.executable).with_name("stoker"), "show", path, "--index", str(index), "--draws", "2"]
+    command += ["--ops", "RandomHorizontalFlip(1)", "--fields", fields, "-o", folder / "sheet.png"]
+    subprocess.run(command, check=True)
+    return stoker.Source(folder)[0].astype(int)
+
+
+def test_draws_show_masks_of_boxes_and_a_legend(tmp_path):
+    pytest.importorskip("pycocotools")
+    import coco_tree
+
+    path = coco_tree.coco(tmp_path / "coco")
+    one = max(range(12), key=lambda i: len(stoker.Loader(path, "CenterCrop(9)", fields="image, boxes").get(i).boxes[0]))
+    boxes = draws(path, one, "image, boxes, labels", tmp_path / "a")
+    masks = draws(path, one, "image, boxes, labels, masks", tmp_path / "b")
+    assert boxes.shape == masks.shape
+    changed = np.abs(boxes - masks).sum(2) > 20
+    left, right = changed[:, : changed.shape[1] // 3], changed[:, changed.shape[1] // 3 :]
+    assert left.mean() > 0.01 and right.mean() > 0.01  # the image as stored, and those after the op
+    plain = draws(path, one, "image, boxes", tmp_path / "c")  # without labels, there is no legend
+    at = slice(min(len(plain), len(boxes)) - 80, min(len(plain), len(boxes)))
+    assert (np.abs(boxes[at, :200] - plain[at, :200]).sum(2) > 20).any()
+
+
 def test_boxes_of_any_format(tar, tmp_path):
     fields = "image=png, boxes=boxes.json:boxes"
     first = page(tar, fields, tmp_path)
@@ -62,7 +93,7 @@ def test_boxes_of_any_format(tar, tmp_path):
 def test_transforms_of_boxes_become_ops():
     steps = [
         v2.RandomPhotometricDistort(),
-        v2.RandomZoomOut(fill={tv_tensors.Image: (1, 2, 3), "others": 0}),
+        v2.RandomZoomOut(fill={Image.Image: (1, 2, 3), tv_tensors.Image: 9, "others": 0}),
         v2.RandomIoUCrop(trials=9),
         v2.RandomHorizontalFlip(),
         v2.Resize((32, 32)),
