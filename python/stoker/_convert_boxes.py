@@ -32,13 +32,14 @@ def fill_of(fill: Any, kind: str) -> Any:
 
 
 def mask_fill_of(fill: Any, kind: str) -> int | None:
-    """The number of masks, if it differs from the colour of images of this kind.
+    """The number of masks, if it differs from what the ops take: the colour of images, or 0 if it has three numbers.
 
     >>> mask_fill_of({"others": 0, "Mask": 255}, "Image"), mask_fill_of({"others": 3}, "Image")
     (255, None)
     """
     number: Any = fill_of(fill, "Mask") or 0
-    if not isinstance(fill, dict) or number == (fill_of(fill, kind) or 0):
+    color = fill_of(fill, kind) or 0
+    if not isinstance(fill, dict) or number in (color, 0 if isinstance(color, (list, tuple)) else color):
         return None
     number = number[0] if isinstance(number, (list, tuple)) and len(number) == 1 else number
     if number != int(number) or not 0 <= number <= 255:
