@@ -209,6 +209,9 @@ class Stream:
     ) -> Any:
         """The next batch; None: the epoch has ended. order: the samples at positions; count: counts bad ones."""
         while True:
+            task = next(iter(self._open.tasks.values()), None)
+            if task is not None and engine.span(0) != (task.seed, task.position, task.rows):
+                self._open.forget()  # Ctrl-C came before a batch was passed: it is made again
             self._top_up(engine, order)
             task = next(iter(self._open.tasks.values()), None)
             if task is None or task.seed != engine.epoch():

@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 import stoker
+from stoker._workers import InOrder
 from test_workers import children, gone, nothing_is_left  # noqa: F401 (a fixture that every test here uses)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -151,6 +152,31 @@ def test_orders(arguments):
             return [flat(loader) for _ in range(2)] + [len(loader), loader.epoch]
 
     assert epochs(2) == epochs(0)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"sampler": [3, 1, 3, 8, 2, 5, 6, 7, 0, 4]}])
+def test_a_batch_that_ctrl_c_took_is_made_again(arguments, monkeypatch):
+    """It was in the trainer, but not delivered."""
+    options = {"batch_size": 2, "processes": 1, "output": "numpy", **arguments}
+    with stoker.Loader(Numbers(), **options) as loader:
+        want = [[batch.image.tolist() for batch in loader] for _ in range(2)]
+    real = InOrder.take
+
+    def interrupted(self):
+        real(self)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with stoker.Loader(Numbers(), **options) as loader:
+        for epoch in want:
+            batches, got = iter(loader), []
+            while len(got) < len(epoch):
+                if len(got) in (2, len(epoch) - 1):
+                    monkeypatch.setattr(InOrder, "take", interrupted)
+                    with pytest.raises(KeyboardInterrupt):
+                        next(batches)
+                got.append(next(batches).image.tolist())
+            assert next(batches, None) is None and got == epoch
 
 
 @pytest.mark.parametrize("output", ["numpy", "torch", "jax", "tensorflow"])
