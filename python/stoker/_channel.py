@@ -60,7 +60,7 @@ class Channel:
         """Sends more of what waits. After an exception, it is not known how much was sent."""
         try:
             while self.waiting:
-                del self.waiting[: self._end.send(self.waiting, socket.MSG_DONTWAIT)]
+                del self.waiting[: self._end.send(self.waiting, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)]
         except BlockingIOError:
             pass
         except ConnectionError:  # the other process has ended

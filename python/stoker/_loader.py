@@ -658,7 +658,7 @@ class Loader(Generic[B_co]):
     def _sent(self) -> Made | None:
         """The next batch from the worker processes."""
         stream = self._stream
-        if stream is None:
+        if stream is None or not stream.workers.usable:
             stream = self._stream = self._start()
             if self._handle is None:  # another thread has closed the loader meanwhile
                 self._end_stream()

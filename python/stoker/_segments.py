@@ -30,6 +30,7 @@ SLOW, WORTH = 100, 4 << 20  # a free segment of this size keeps its memory, unle
 COLD_S = 1e-9  # to fill a byte of a segment without memory, which the kernel must find and clear first
 
 Place = tuple[int, int]  # segment and offset
+FREE, LEFT = 1, 2  # what the trainer says of a segment that it no longer uses: a process it has forked may still use it
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -64,15 +65,16 @@ class Segments:
     """The worker's side."""
 
     def __init__(self, returned: memoryview) -> None:
-        """returned: a byte for each segment, 1: the trainer no longer uses it."""
+        """returned: a byte for each segment; FREE or LEFT: the trainer no longer uses it."""
         self.returned = returned
-        self.maps: list[Memory] = []
+        self.maps: list[Memory | None] = []  # None: was left
         self.filled: list[int] = []  # bytes that hold memory, for each segment
         self.views: dict[int, weakref.ref[Any]] = {}
         self.free: list[int] = []
+        self.left: list[int] = []  # numbers of segments that were left
         self.used: list[int] = []  # by the batch under way
         self.needed = 1  # segments of the last batch
-        self.fresh: list[int] = []  # descriptors that the trainer does not have yet
+        self.fresh: dict[int, int] = {}  # segments that the trainer does not have yet, and their descriptors
         self.offset = 0
         self.slow = False  # whether the last batch took long
         self.cold = [0.0, 0]  # seconds and bytes of the first batch, whose segments had no memory
@@ -88,7 +90,7 @@ class Segments:
         self._take_back()
         spare = [s for s in self.free if self.filled[s] and not self._held(s)]
         for segment in [s for s in spare if self.filled[s] >= WORTH] if self.slow else spare[: -self.needed]:
-            self.maps[segment].empty()
+            self._memory(segment).empty()
             self.filled[segment] = 0
 
     def copied(self, n: int, seconds: float) -> None:
@@ -111,34 +113,50 @@ class Segments:
         """Whether the user's code kept an array or tensor in a segment."""
         return segment in self.views and self.views[segment]() is not None
 
+    def _memory(self, segment: int) -> Memory:
+        memory = self.maps[segment]
+        assert memory is not None
+        return memory
+
     def _take_back(self) -> None:
-        segment = -1
         flags = bytes(self.returned[: len(self.maps)])
-        while (segment := flags.find(1, segment + 1)) >= 0:
-            self.returned[segment] = 0
-            self.free.append(segment)
+        for flag, to in ((FREE, self.free), (LEFT, self.left)):
+            segment = -1
+            while (segment := flags.find(flag, segment + 1)) >= 0:
+                self.returned[segment] = 0
+                to.append(segment)
+                if flag == LEFT:
+                    self.maps[segment], self.filled[segment] = None, 0
+                    self.views.pop(segment, None)
 
     def _another(self, n: int) -> int:
         """A free segment, if possible one that holds as much memory as is needed."""
         self._take_back()
-        fits = [s for s in self.free if self.maps[s].size >= n and not self._held(s)]
+        fits = [s for s in self.free if self._memory(s).size >= n and not self._held(s)]
         if fits:
             segment = min(fits, key=lambda s: abs(self.filled[s] - n))
             self.free.remove(segment)
             return segment
-        if len(self.maps) == len(self.returned):
-            raise Error("the program keeps too many batches of a worker process; it must copy what it keeps")
+        if not self.left:
+            if len(self.maps) == len(self.returned):
+                raise Error("the program keeps too many batches of a worker process; it must copy what it keeps")
+            self.left.append(len(self.maps))
+            self.maps.append(None)
+            self.filled.append(0)
+        size, segment = max(n, SEGMENT), self.left[-1]
         fd = os.memfd_create("stoker")
-        size = max(n, SEGMENT)
-        os.ftruncate(fd, size)
-        self.maps.append(Memory(fd, size))
-        self.filled.append(0)
-        self.fresh.append(fd)
-        return len(self.maps) - 1
+        try:
+            os.ftruncate(fd, size)
+            self.maps[segment] = Memory(fd, size)
+        except BaseException:
+            os.close(fd)
+            raise
+        self.fresh[segment] = fd
+        return self.left.pop()
 
     def place(self, n: int) -> Place:
         alone = n >= LARGE and len(self.used) < MOST_ALONE
-        if not self.used or alone or self.offset + n > self.maps[self.used[-1]].size:
+        if not self.used or alone or self.offset + n > self._memory(self.used[-1]).size:
             self.used.append(self._another(n))
             self.offset = 0
         segment, at = self.used[-1], self.offset
@@ -150,7 +168,7 @@ class Segments:
         """The memory of a segment. It lives as long as arrays and tensors in it, which the user's code may keep."""
         view = self.views[segment]() if segment in self.views else None
         if view is None:
-            view = self.maps[segment].view()
+            view = self._memory(segment).view()
             self.views[segment] = weakref.ref(view)
         return view
 
@@ -207,7 +225,7 @@ class Pickler(pickle.Pickler):
         return known[1]
 
     def _array(self, value: Any) -> Any:
-        if value.dtype.hasobject or value.size == 0:
+        if value.dtype.hasobject or value.nbytes == 0:
             return None
         order = sorted(range(value.ndim), key=lambda d: -value.strides[d])
         dense = value.transpose(order)  # such as NHWC seen as NCHW

@@ -10,7 +10,6 @@ import base64
 import copy
 import itertools
 import json
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -289,7 +288,7 @@ class WorkerBatches(Batches):
 
     def _start(self) -> None:
         loader = self._loader
-        if self._workers is None or self._workers._owner != os.getpid():  # a forked child needs its own
+        if self._workers is None or not self._workers.usable:  # a forked child needs its own
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             handle = bool(loader._shared_handle())
             count = 1 if handle else loader.num_workers

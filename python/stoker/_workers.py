@@ -45,12 +45,13 @@ from ._deferred import has_getitems
 from ._errors import DataError, Error
 from ._output import framework
 from ._seeds import mixed, own_generators, seed_all
-from ._segments import LARGE, Memory, Pickler, Placed, Segments, Unpickler, form, is_plain
+from ._segments import FREE, LARGE, LEFT, Memory, Pickler, Placed, Segments, Unpickler, form, is_plain
 
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
+MOST_STILLBORN = 5
 LOOK_S = 2.0  # how often a forked process is looked at that has not begun yet
-BOARD = 4096  # bytes; a byte for each segment follows, which is 1 once the trainer no longer uses the segment
+BOARD = 4096  # bytes; a byte for each segment follows, which says whether the trainer still uses the segment
 MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
 Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
@@ -260,7 +261,7 @@ class _Worker:
             text = place, len(text)
         else:
             text = bytes(text)
-        return number, text, bads, self.segments.used, self.samples.counters()
+        return number, text, bads, self.segments.used, list(self.segments.fresh), self.samples.counters()
 
     def make(self, task: Task) -> Any:
         began = time.perf_counter()
@@ -281,9 +282,9 @@ class _Worker:
             self.segments.begin()
             self.samples.board[0], self.samples.board[1], self.samples.board[2] = 0, task.number + 1, 0
             message = self.make(task) if failed is None else self.reply(task.number, failure_of(failed), [])
-            self.pipe.send(message, self.segments.fresh)
+            self.pipe.send(message, list(self.segments.fresh.values()))
             while self.segments.fresh:
-                os.close(self.segments.fresh.pop())
+                os.close(self.segments.fresh.popitem()[1])
             self.samples.board[1] = 0
             self.placed.clear()
             self.blocks.clear()
@@ -322,6 +323,7 @@ def _work(
 ) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # not the program's handler, which may not end this process
     gc.freeze()  # the collector would write to all inherited objects, and so copy their memory
     _end_with_trainer(life)
     fd = os.memfd_create("stoker")
@@ -354,6 +356,14 @@ def _work(
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()  # of pipes, that no child may keep open
 _started: weakref.WeakSet[Any] = weakref.WeakSet()  # processes
 _starting = threading.RLock()  # one starts at a time: it must not inherit the ends that another one will have
+_forked = 0  # forks of this process, counted before and after
+
+
+def _children() -> set[Any]:
+    """The processes that multiprocessing looks after."""
+    known: Any = multiprocessing.process
+    children: set[Any] = known._children
+    return children
 
 
 def _close_ends() -> None:
@@ -362,23 +372,36 @@ def _close_ends() -> None:
     for end in list(_ends):
         end.close()
     _ends.clear()
-    known: Any = multiprocessing.process
-    known._children.difference_update(_started)  # a child would end them when it exits
+    _children().difference_update(_started)  # a child would end them when it exits
 
 
-os.register_at_fork(after_in_child=_close_ends)
+def _count_fork() -> None:
+    global _forked
+    _forked += 1
 
 
-def _give_back(returned: Any, segment: int, owner: int) -> None:
-    """The worker may use a segment again; not if only a forked child of the trainer has let go of it."""
-    if os.getpid() == owner:
-        returned[segment] = 1
+os.register_at_fork(before=_count_fork, after_in_parent=_count_fork, after_in_child=_close_ends)
+
+
+def _give_back(maps: weakref.ref[_Maps], returned: Any, segment: int, owner: int, forked: int) -> None:
+    """The trainer no longer uses a segment. The worker must not write to it if a child of the trainer may have it."""
+    if os.getpid() != owner:
+        return  # a child
+    if forked != _forked and (known := maps()) is not None:
+        known.pop(segment, None)
+    returned[segment] = FREE if forked == _forked else LEFT
+
+
+class _Maps(dict[int, Memory]):
+    """Segments of a worker. A batch that is kept must not keep all of them."""
 
 
 class _Process:
     """One worker as the trainer sees it."""
 
     def __init__(self, start: Callable[[Any, Any], Any]) -> None:
+        self.maps = _Maps()
+        self.lent: dict[int, weakref.ref[Any]] = {}  # views of segments, for batches
         with _starting:
             self.pipe, theirs = channel()
             self.life, their_life = Pipe()
@@ -392,7 +415,6 @@ class _Process:
                 theirs.close()
                 their_life.close()
         self.tasks: collections.OrderedDict[int, Task] = collections.OrderedDict()
-        self.maps: list[Memory] = []
         self.board: memoryview | None = None
         self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
@@ -450,13 +472,12 @@ class _Process:
         """The next message. Maps the memory that comes with it; the first one is the board."""
         message, fds = self.pipe.recv()
         try:
-            for fd in fds:
-                size = os.fstat(fd).st_size
-                if self.board is None:
-                    board = memoryview(mmap.mmap(fd, size))
-                    self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
-                else:
-                    self.maps.append(Memory(fd, size))
+            if message is None:
+                board = memoryview(mmap.mmap(fds[0], BOARD + MOST_SEGMENTS))
+                self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
+            else:
+                for segment, fd in zip(message[4], fds, strict=True):
+                    self.maps[segment] = Memory(fd, os.fstat(fd).st_size)
         finally:
             for fd in fds:
                 os.close(fd)
@@ -471,11 +492,13 @@ class _Process:
         message = self._read()
         if message is None:
             return None
-        number, text, bads, used, counters = message
+        number, text, bads, used, _, counters = message
         views = {}
         for segment in used:
             views[segment] = self.maps[segment].view()
-            weakref.finalize(views[segment], _give_back, self.returned, segment, os.getpid()).atexit = False
+            self.lent[segment] = weakref.ref(views[segment])
+            back = weakref.ref(self.maps), self.returned, segment, os.getpid(), _forked
+            weakref.finalize(views[segment], _give_back, *back).atexit = False
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
@@ -488,9 +511,13 @@ class _Process:
         return Reply(number, value, bads)
 
     def close(self) -> None:
+        """The process has ended, or was never there."""
         for end in (self.pipe, self.life):
             _ends.discard(end)
             end.close()
+        for segment, memory in list(self.maps.items()):  # workers of another loader may have inherited it
+            if segment not in self.lent or self.lent[segment]() is None:
+                memory.empty()
 
 
 class Reply(NamedTuple):
@@ -550,7 +577,9 @@ def _close_pipes(error: OSError) -> None:
 
 
 def _how(code: int | None) -> str:
-    if code is None or code >= 0:
+    if code is None:
+        return "ended"
+    if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name
     hint = " (the kernel kills processes when memory runs out)" if name == "SIGKILL" else ""
@@ -578,7 +607,7 @@ class Workers:
         self._owner = os.getpid()
         self.count = count
         self.sent = 0  # tasks
-        self._stillborn = 0  # processes that died before their first task
+        self._stillborn = [0] * count  # processes in a row that died before their first task, in each place
         self._found: list[Reply] = []  # outlives an exception of another worker
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
         try:
@@ -605,45 +634,54 @@ class Workers:
         except OSError as error:
             advice = "ask for fewer of them, or raise the limit of processes, memory or open files"
             raise Error(f"a worker process cannot start: {error}; {advice}", stage="read") from error
-        self._selector.register(one.pipe, selectors.EVENT_READ, (i, False))
-        self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True))
+        self._selector.register(one.pipe, selectors.EVENT_READ, (i, False, one))
+        self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True, one))
         return one
 
     def send(self, task: Task) -> None:
         """To the worker with the least to do."""
-        with self._lock:
-            self._check_open()
+        with self._held():
             self.sent = max(self.sent, task.number + 1)
-            self._give(min(range(self.count), key=lambda i: len(self.processes[i].tasks)), task)
+            min(self.processes, key=lambda one: len(one.tasks)).send(task)
 
     def send_again(self, task: Task) -> None:
         """Sends a task that no worker has, and whose batch is not here."""
-        with self._lock:
+        with self._held():
             if not any(task.number in one.tasks for one in self.processes):
                 if not any(task.number == reply.number for reply in self._found):
                     self.send(task)
-
-    def _give(self, i: int, task: Task) -> None:
-        self.processes[i].send(task)
-        self._watch(i)
 
     def _watch(self, i: int) -> None:
         """Waits for room for more of a worker's tasks, if there is not enough."""
         pipe, known = self.processes[i].pipe, self._selector.get_map()
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if pipe.waiting else 0)
         if pipe in known and known[pipe].events != events:
-            self._selector.modify(pipe, events, (i, False))
+            self._selector.modify(pipe, events, (i, False, self.processes[i]))
+
+    @property
+    def usable(self) -> bool:
+        """Whether they are this process's, and not closed."""
+        return self._owner == os.getpid() and not self._closing.locked()
 
     def _check_open(self) -> None:
+        if self._owner != os.getpid():
+            raise Error("these worker processes belong to the process that forked this one; call iter() here, too")
         if self._closing.locked():  # by another thread, or a signal handler
             raise Error("the loader is closed", stage="read")
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Holds the lock."""
+        self._check_open()  # in a forked child, a thread that it does not have may hold the lock
+        with self._lock:
+            self._check_open()
+            yield
 
     def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: the timeout has passed."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self._found:
-            with self._lock:
-                self._check_open()
+            with self._held():
                 events = self._select(None if end is None else max(0.0, end - time.monotonic()))
                 if not events:
                     break
@@ -658,21 +696,31 @@ class Workers:
         while True:
             left = None if end is None else max(0.0, end - time.monotonic())
             new = [one for one in self.processes if self._forks and one.board is None]
+            for i, one in enumerate(self.processes):
+                if one.pipe.waiting:
+                    self._watch(i)
             try:
                 events = self._selector.select(LOOK_S if left is None else min(LOOK_S, left))
             finally:
                 self._check_open()
-            for key, _ in (event for event in events if event[1] & selectors.EVENT_WRITE):
-                self.processes[key.data[0]].flush()
-                self._watch(key.data[0])
-            found = [key.data for key, mask in events if mask & selectors.EVENT_READ]
+            found = []
+            for (file, _, _, data), mask in events:
+                i, dead, one = data
+                if self.processes[i] is not one:  # Ctrl-C came while it was replaced
+                    self._ignore(file)
+                    continue
+                if mask & selectors.EVENT_WRITE:
+                    one.flush()
+                    self._watch(i)
+                if mask & selectors.EVENT_READ:
+                    found.append((i, dead))
             if found or left == 0:
                 return found
             if events:
                 continue
             # A process that another thread forked meanwhile may hold the ends of a dead worker's pipes open.
-            if dead := [(i, True) for i, one in enumerate(self.processes) if one.process.exitcode is not None]:
-                return dead
+            if ended := [(i, True) for i, one in enumerate(self.processes) if one.process.exitcode is not None]:
+                return ended
             for one in new:
                 if one.hangs():
                     one.process.kill()  # another one takes its place
@@ -681,8 +729,10 @@ class Workers:
         one = self.processes[i]
         try:
             if not one.over:
-                reply = one.receive()
-                return [reply] if reply else []
+                if (reply := one.receive()) is None:
+                    return []
+                self._stillborn[i] = 0
+                return [reply]
         except (EOFError, ConnectionError):
             one.over = True
         self._ignore(one.pipe)  # its death is an event of its own
@@ -701,14 +751,14 @@ class Workers:
             if found := self._ready(i):
                 return found  # comes back for its death
         old.over = True
-        self._ignore(old.pipe)
-        self._ignore(old.process.sentinel)
         old.process.join()
+        if old.process.exitcode is None:  # Ctrl-C came while multiprocessing asked for it, which asks only once
+            _children().discard(old.process)
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
         (number, n), stand_in = (-1, 0) if old.cut_off else old.at(), old.stand_in()
         self._past += [old.counters] if old.counters else []
-        self._stillborn += old.counters is None and number < 0 and not old.cut_off
-        if self._stillborn > 3 * self.count:
+        self._stillborn[i] += old.counters is None and number < 0 and not old.cut_off
+        if self._stillborn[i] > MOST_STILLBORN:
             self.close()
             where = " in worker_init_fn" if old.board and self.init else ""
             method = self.context.get_start_method()
@@ -719,10 +769,12 @@ class Workers:
         except BaseException:
             self.close()
             raise
+        self._ignore(old.pipe)
+        self._ignore(old.process.sentinel)
         old.close()
         for task in tasks:
             if task.number != number:
-                self._give(i, task)
+                self.processes[i].send(task)
         return [reply for task in tasks if task.number == number for reply in self._lost(task, n, how, stand_in)]
 
     def _lost(self, task: Task, n: int, how: str, stand_in: int | None) -> list[Reply]:
@@ -833,4 +885,7 @@ class InOrder:
         """The next batch; there must be a task."""
         while (number := self._due()) is None:
             self._wait()
-        return self.tasks.pop(number), self._done.pop(number)
+        self._settled, settled = False, self._settled
+        reply, task = self._done.pop(number), self.tasks.pop(number)
+        self._settled = settled
+        return task, reply

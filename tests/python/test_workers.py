@@ -2,6 +2,7 @@
 """Worker processes of DataLoader: what they deliver, and what is left when something goes wrong."""
 
 import collections
+import contextlib
 import errno
 import faulthandler
 import gc
@@ -227,6 +228,90 @@ def test_a_forked_child_gives_no_memory_back():
         assert batch.unique().tolist() == [0.0]
 
 
+@pytest.mark.parametrize("kind", ["DataLoader", "Loader"])
+def test_a_forked_child_keeps_its_batches(kind):
+    """The trainer releases a batch that a child still reads; another batch must not be written there."""
+
+    class Many(Numbers):
+        def __len__(self):
+            return 30
+
+        def __getitem__(self, i):
+            return torch.ones(1 << 18) * i
+
+    if kind == "DataLoader":
+        batches = iter(stoker.DataLoader(Many(), 1, num_workers=1, prefetch_factor=1))
+    else:
+        batches = iter(stoker.Loader(Many(), batch_size=1, processes=1, output="torch"))
+    (batch,) = next(batches)
+    for i in range(3):
+        wait, go = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(go)
+            os.read(wait, 1)
+            os._exit(bool((batch.numpy() != 8 * i).any()))  # torch's threads are not in a child
+        for k in range(8 * i + 1, 8 * i + 9):
+            (batch,) = next(batches)
+            assert batch.unique().tolist() == [k]
+        os.close(go)
+        os.close(wait)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(mapped()) < 12  # what was left to a child is unmapped
+
+
+def test_closing_frees_memory_that_another_process_has_mapped():
+    """Workers of another loader inherit the segments that the trainer has mapped, and may live longer."""
+
+    class Many(Numbers):
+        def __getitem__(self, i):
+            return torch.ones(1 << 18) + i
+
+    loader = stoker.DataLoader(Many(), 1, num_workers=1)
+    batches = iter(loader)
+    kept, released = next(batches), next(batches)
+    del released
+    inherited = list(batches._workers.processes[0].maps.values())
+    assert len(inherited) >= 2
+    loader.close()
+    full = [memory for memory in inherited if memory.view()[:8] != bytes(8)]
+    assert len(full) == 1 and kept.unique().tolist() == [1.0]
+
+
+def mapped():
+    """Segments that this process has mapped."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return [line for line in lines if "memfd:stoker" in line]
+
+
+def test_an_iterator_of_another_process():
+    batches = iter(stoker.DataLoader(Numbers(), 2, num_workers=1, prefetch_factor=1))
+    next(batches)
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            with pytest.raises(stoker.Error, match="belong to the process that forked this one"):
+                next(batches)
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [y.tolist() for _, y in batches] == [[i, i + 1] for i in range(2, 12, 2)]
+
+
+TERMINATED = """
+import signal, stoker, torch
+signal.signal(signal.SIGTERM, lambda *_: print("asked to end"))
+batches = iter(stoker.DataLoader(range(100), 2, num_workers=2))
+print(next(batches).tolist())
+"""
+
+
+def test_a_handler_of_sigterm_is_the_programs():
+    """It is not called in workers; and they end with the program, which asks them to."""
+    done = subprocess.run([sys.executable, "-c", TERMINATED], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "[0, 1]\n", done.stderr
+
+
 def test_memory_is_used_again():
     class Many(Numbers):
         def __len__(self):
@@ -251,7 +336,7 @@ def test_memory_is_given_back():
     segments.begin()
     assert [m.view()[0] for m in segments.maps] == [b"\0", b"\0", b"\7"] and bytes(returned) == bytes(8)
     assert segments.place(100) == (2, 0)
-    for fd in segments.fresh:
+    for fd in segments.fresh.values():
         os.close(fd)
 
 
@@ -266,7 +351,7 @@ def test_slow_batches_keep_no_free_memory():
         returned[segment] = 1
         segments.tidy()
         assert (segments.maps[segment].view()[0] == b"\7") == kept
-    for fd in segments.fresh:
+    for fd in segments.fresh.values():
         os.close(fd)
 
 
@@ -506,6 +591,37 @@ def test_worker_init_fn_ends_the_process():
     words = "worker processes do not start: the last one ended with exit code 5 in worker_init_fn"
     with pytest.raises(stoker.Error, match=words):
         list(stoker.DataLoader(Numbers(), 4, num_workers=2, worker_init_fn=leave))
+
+
+def test_workers_that_die_before_their_first_batch_now_and_then(monkeypatch):
+    """Only several in a row mean that none starts."""
+    loader = stoker.DataLoader(range(60), 2, num_workers=1, prefetch_factor=1, persistent_workers=True)
+    started = []  # processes
+    real = Workers._start
+
+    def start(self, i):
+        one = real(self, i)
+        started.append(one.process.pid)
+        if len(started) % 2 == 0:  # as if it was killed at once
+            one.process.kill()
+            one.process.join()
+        return one
+
+    monkeypatch.setattr(Workers, "_start", start)
+    for _ in range(2):
+        batches, got, failed = iter(loader), [], 0
+        while len(got) + failed < 30:
+            try:
+                got.append(next(batches).tolist())
+            except stoker.DataError as error:  # it was making a batch
+                assert "SIGKILL" in str(error)
+                failed += 1
+            if (len(got) + failed) % 3 == 0:
+                os.kill(started[-1], signal.SIGKILL)
+        assert next(batches, None) is None
+        assert got == sorted(got) and {y - x for x, y in got} == {1}
+    assert len(started) > 20
+    loader.close()
 
 
 class Endless(Numbers):
@@ -774,6 +890,26 @@ def test_after_ctrl_c_the_epoch_goes_on(name, before, monkeypatch):
     assert got == [y for y in [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]] if y not in lost]
 
 
+def test_ctrl_c_while_a_dead_worker_is_waited_for(monkeypatch):
+    """multiprocessing then does not know that the process has ended, and never will."""
+    loader = stoker.DataLoader(BadAt("exit"), 2, num_workers=1, prefetch_factor=1)
+    batches, real = iter(loader), os.waitpid
+    got = [next(batches)[1].tolist() for _ in range(3)]
+
+    def interrupted(pid, options):
+        if (found := real(pid, options))[0]:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(os, "waitpid", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(batches)
+    with pytest.raises(stoker.DataError, match="made sample 7 ended"):
+        next(batches)
+    assert got + [y.tolist() for _, y in batches] == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
 class Breaks(Numbers):
     """Sample 7 ends its process in the middle of a message."""
 
@@ -793,6 +929,30 @@ def test_a_worker_that_dies_in_the_middle_of_a_message():
     with pytest.raises(stoker.DataError, match="made sample 7 ended with exit code 3"):
         next(batches)
     assert got + [y.tolist() for _, y in batches] == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+PIPE = """
+import os, signal, stoker, torch
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as programs do whose output is piped to head
+class Dies:
+    def __len__(self): return 4
+    def __getitem__(self, i): return os._exit(3) if i == 0 else i
+def order():
+    yield [0]
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until the worker has died
+    yield [1]
+    yield [2]
+batches = iter(stoker.DataLoader(Dies(), batch_sampler=order(), num_workers=1))
+try:
+    next(batches)
+except stoker.DataError as error:
+    print(error, [batch.tolist() for batch in batches])
+"""
+
+
+def test_a_task_for_a_dead_worker_does_not_end_the_program():
+    done = subprocess.run([sys.executable, "-c", PIPE], capture_output=True, text=True, timeout=300)
+    assert done.stdout.endswith("made sample 0 ended with exit code 3 [[1], [2]]\n"), (done.returncode, done.stderr)
 
 
 HELD = """
@@ -875,8 +1035,9 @@ def test_a_process_that_cannot_start(monkeypatch):
     del info
 
 
-def test_a_replacement_that_cannot_start(monkeypatch):
-    loader = stoker.DataLoader(BadAt("SIGSEGV"), 2, num_workers=2)
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_replacement_that_cannot_start(persistent, monkeypatch):
+    loader = stoker.DataLoader(BadAt("SIGSEGV"), 2, num_workers=2, persistent_workers=persistent)
     batches, others = iter(loader), children()
     got = [next(batches)[1].tolist() for _ in range(2)]
     Limited(monkeypatch)
@@ -889,6 +1050,7 @@ def test_a_replacement_that_cannot_start(monkeypatch):
         next(batches)
     monkeypatch.undo()
     assert next(iter(loader))[1].tolist() == [0, 1]
+    loader.close()
 
 
 # ---------------------------------------------------------------- large tasks
