@@ -34,7 +34,6 @@ PATIENCE = 3  # a command is ended after this many times its own time
 NOT_PROVOKED = {
     "storage-latency": "needs a network file system",
     "page-cache": "needs data that are larger than the memory",
-    "cold": "needs storage that is slower than decoding",
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
     "float32-copy": "needs a GPU, and images that Stoker makes there faster than the bus moves them as float32",
@@ -131,20 +130,47 @@ def words_of(case: Case, script: list[str]) -> list[str]:
     return script
 
 
+def disk_of(path: Path) -> str:
+    """MAJOR:MINOR of the disk that a file is on."""
+    device = os.stat(path).st_dev
+    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    return ((folder.parent if (folder / "partition").exists() else folder) / "dev").read_text().strip()
+
+
+def limits(case: Case) -> list[tuple[str, str, str]]:
+    """(controller, file, text) of the cgroup that the case runs in, for version 1 or 2 of cgroups."""
+    old, found = os.path.isdir("/sys/fs/cgroup/cpu"), []
+    if quota := case.about.get("quota"):
+        us = int(float(quota) * 100_000)
+        found.append(("cpu", "cpu.cfs_quota_us", str(us)) if old else ("", "cpu.max", f"{us} 100000"))
+    if storage := case.about.get("storage"):  # such as "bps 3000000" or "iops 20"
+        unit, most = storage.split()
+        disk = disk_of(Path(os.environ["STOKER_DOCTOR_DATA"]))
+        name = f"blkio.throttle.read_{unit}_device"
+        found.append(("blkio", name, f"{disk} {most}") if old else ("", "io.max", f"{disk} r{unit}={most}"))
+    return found
+
+
 def around(case: Case, command: list[str]) -> list[str]:
-    """Two CPUs, a mount of its own, or a CPU quota, around a command."""
+    """Two CPUs, a mount of its own, or a cgroup with limits, around a command."""
     if case.cpus:
         command = ["taskset", "-c", case.cpus, *command]
-    if before := case.about.get("before"):
-        return ["unshare", "-m", "sh", "-c", f'{before} && exec "$@"', "sh", *command]
-    if quota := case.about.get("quota"):
-        group = "/sys/fs/cgroup/cpu/stoker-doctor" if os.path.isdir("/sys/fs/cgroup/cpu") else "/sys/fs/cgroup/doctor"
-        limit = int(float(quota) * 100_000)
-        one = (
-            f"echo {limit} > {group}/cpu.cfs_quota_us" if "/cpu/" in group else f"echo {limit} 100000 > {group}/cpu.max"
-        )
-        return ["sh", "-c", f'mkdir -p {group} && {one} && echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *command]
-    return command
+    before = [case.about["before"]] if "before" in case.about else []
+    for controller, file, text in limits(case):
+        group = f"/sys/fs/cgroup/{controller}/stoker-doctor"
+        before.append(f"mkdir -p {group} && echo {text} > {group}/{file} && echo $$ > {group}/cgroup.procs")
+    if not before:
+        return command
+    return ["unshare", "-m", "sh", "-c", f'{" && ".join(before)} && exec "$@"', "sh", *command]
+
+
+def evict(folder: str) -> None:
+    """Takes files of the data out of the page cache."""
+    os.sync()
+    for path in Path(os.environ["STOKER_DOCTOR_DATA"], folder).rglob("*.*"):
+        fd = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
 
 
 def folder_of(case: Case, root: Path) -> Path:
@@ -157,14 +183,16 @@ def folder_of(case: Case, root: Path) -> Path:
     return place
 
 
-def started(command: list[str], place: Path, limit: float) -> bool:
+def started(case: Case, command: list[str], place: Path, limit: float) -> bool:
     """Runs a command, with its output in the file `log`. After `limit` seconds it is ended, and this is False.
 
     Workers that it leaves behind are ended, too.
     """
+    if folder := case.about.get("cold"):
+        evict(folder)
     with open(place / "log", "w") as log:
         process = subprocess.Popen(
-            command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            around(case, command), cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     in_time = True
     try:
@@ -189,7 +217,7 @@ def examine(case: Case, place: Path, seconds: float) -> dict | None:
     out = place / "doctor.json"
     options = [*case.about.get("options", "").split(), "--seconds", str(seconds), "--json", str(out)]
     command = [sys.executable, "-m", "stoker.doctor", *options, *words_of(case, ["train.py"])]
-    ended = started(around(case, command), place, PATIENCE * seconds)
+    ended = started(case, command, place, PATIENCE * seconds)
     return json.loads(out.read_text()) if ended and out.exists() else None
 
 
@@ -212,7 +240,7 @@ def rate(case: Case, place: Path, seconds: float, fixed: bool) -> float | None:
     script = ["train.py", "--seconds", str(seconds), *(["--fixed"] if fixed else [])]
     words = words_of(case, script)
     command = words[1:] if words[0] == "--" else [sys.executable, *words]
-    started(around(case, command), place, PATIENCE * (seconds + 10))
+    started(case, command, place, PATIENCE * (seconds + 10))
     said = [float(x) for x in re.findall(r"^samples/s ([\d.]+)$", (place / "log").read_text(errors="replace"), re.M)]
     return sum(said) / len(said) if said else None
 

@@ -5,6 +5,8 @@ Each script provokes one verdict, or none, and says so in its first lines:
 
 # expects: the id of the verdict or alarm      # options: for the doctor
 # needs: gpu, ranks, root                       # change: the what-if that proves it, if it may not be another one
+# quota: CPUs of its container                  # storage: its limit, such as `bps 4000000` or `iops 100`
+# cold: a folder of data that is not in the page cache at the start
 
 meter.py has their arguments.
 """

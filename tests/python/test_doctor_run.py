@@ -370,6 +370,21 @@ def test_a_failure_that_a_change_removes(script):
     assert found["verdict"] and (found["verdict"]["id"], found["verdict"]["run"]) == ("shared-memory", "workers=0")
 
 
+def test_what_ifs_read_from_storage_as_the_script_did(monkeypatch):
+    """Once per loader: the script's first run has left its files in memory."""
+    monkeypatch.syspath_prepend(runner.INSIDE)
+    what_ifs = importlib.import_module("stoker_doctor.what_ifs")
+    evicted = []
+    monkeypatch.setattr(what_ifs.alone, "evict", evicted.append)
+    loader = SimpleNamespace(dataset=SimpleNamespace(paths=["a.jpg", "b.jpg"]))
+    what_ifs.read_from_storage(loader)
+    assert evicted == []  # the run as it is found them in memory
+    monkeypatch.setitem(what_ifs.probe.plan, "reads_disk", True)
+    what_ifs.read_from_storage(loader)
+    what_ifs.read_from_storage(loader)
+    assert evicted == [["a.jpg", "b.jpg"]]
+
+
 RANK_FAILED = """
 [rank0]: Traceback (most recent call last):
 [rank0]: RuntimeError: Connection closed by peer

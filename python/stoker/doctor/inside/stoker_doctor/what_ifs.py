@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from . import probe
+from . import alone, describe, probe
 from .hooks import after
 
 DATA_LOADER = "torch.utils.data.dataloader"
@@ -32,6 +32,8 @@ def install(plan: dict[str, Any]) -> None:
     name, _, value = whole.partition("=")
     if not name:
         return
+    if plan.get("reads_disk"):
+        after(DATA_LOADER, _begin_with_storage)
     if name in THROUGH_STOKER:
         after(DATA_LOADER, functools.partial(_through_stoker, own=THROUGH_STOKER[name]))
     elif name in ARGUMENTS:
@@ -70,6 +72,30 @@ def is_target(loader: Any) -> bool:
     return at is None or loader.__dict__.get("_doctor_at") == at
 
 
+# ---------------------------------------------------------------- cold data
+
+
+def _begin_with_storage(module: Any) -> None:
+    original = module.DataLoader.__iter__
+
+    def __iter__(self: Any) -> Any:
+        if probe.is_watching() and not probe.is_worker():
+            read_from_storage(self)
+        return original(self)
+
+    module.DataLoader.__iter__ = __iter__
+
+
+def read_from_storage(loader: Any) -> None:
+    """Evicts the files of the training loader once, if the run as it is read them from storage, too.
+
+    That run has left them in the page cache, where any what-if would find them.
+    """
+    if probe.plan.get("reads_disk") and is_target(loader) and not loader.__dict__.get("_doctor_evicted"):
+        object.__setattr__(loader, "_doctor_evicted", True)
+        alone.evict(describe.paths_of(getattr(loader, "dataset", None)))
+
+
 # ---------------------------------------------------------------- Stoker
 
 
@@ -87,6 +113,7 @@ def _through_stoker(module: Any, own: dict[str, Any]) -> None:
                 other = _converted(self, own if is_target(self) else {})
             finally:
                 probe.depth -= 1
+            read_from_storage(self)
         return iter(other)
 
     module.DataLoader.__iter__ = __iter__
@@ -356,8 +383,6 @@ def _by_loader(module: Any, make: Callable[[Any, dict[str, Any]], tuple[Any, lis
             probe.extra["applied"] = True
         other, files = self._doctor_loader
         if probe.plan.get("reads_disk"):
-            from . import alone
-
             alone.evict(files)
         return iter(other)
 
