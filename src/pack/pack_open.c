@@ -44,6 +44,10 @@ static int check_ops(const struct packer *p, stk_error *e)
         rc = error_set(
             e, STK_EUSAGE, "ops",
             "%s is random, but a pack has the same pixels in every epoch; give this op to the loader instead", random);
+    else if (plan_crops(plan) > 1)
+        rc = error_set(e, STK_EUSAGE, "ops",
+                       "FiveCrop and TenCrop make several images, but a sample of a pack has one; give this op to the "
+                       "loader instead");
     plan_free(plan);
     return rc;
 }

@@ -83,12 +83,21 @@ static int check_blend(struct ops *ops, int64_t classes, stk_error *e)
 }
 
 /* The index of the first op that draws. */
-static int head_of(const struct ops *ops)
+static int first_random(const struct ops *ops)
 {
     int i = 0;
     while (i < ops->n && !op_draws(&ops->op[i]))
         i += ops->op[i].span;
     return i;
+}
+
+/* The end of the head. RandomIoUCrop draws by the boxes of the original image, so with it there is no head. */
+static int head_of(const struct ops *ops)
+{
+    for (const struct op *o = ops->op; o < ops->op + ops->n; o++) /* also those in arguments */
+        if (o->spec->flags & OP_BOXES && op_draws(o))
+            return 0;
+    return first_random(ops);
 }
 
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
@@ -190,7 +199,8 @@ bool plan_settled(const struct plan *p)
 
 const char *plan_random(const struct plan *p)
 {
-    return plan_settled(p) ? NULL : op_name(&p->ops.op[p->head]);
+    const int i = first_random(&p->ops);
+    return i == p->ops.n ? NULL : op_name(&p->ops.op[i]);
 }
 
 int plan_head_channels(const struct plan *p)

@@ -158,6 +158,8 @@ json out "the samples of each class" 'd["n_classes"] == len(d["classes"]) and su
 # What is refused.
 ends 2 "a random op" "$stoker" pack photos x --ops 'RandomCrop(32)'
 says err 'RandomCrop is random' "the random op is named"
+ends 2 "several crops" "$stoker" pack photos x --ops 'Resize(60) | FiveCrop(32)'
+says err 'FiveCrop and TenCrop make several images' "several crops"
 ends 2 "floats" "$stoker" pack photos x --ops Normalize
 ends 2 "resize" "$stoker" pack photos x --resize 256
 says err 'short=256 or long=500' "how resize is typed"
