@@ -137,6 +137,7 @@ def test_when_no_other_what_if_is_run(script):
         ([cases.run("stoker", 1500)], False),  # 2.5x, and the model alone reaches 3.2x
         ([cases.run("stoker", 1600)], True),
         ([cases.run("model", 9000, kind="ceiling"), cases.run("stoker", 2500)], True),  # 4.2x
+        ([{**cases.MODEL, "status": "failed", "samples_per_s": None}, cases.run("stoker", 1600)], False),
     ):
         names = {run["name"] for run in more}
         one.document = cases.measurement(*(run for run in runs if run["name"] not in names), *more)
@@ -148,6 +149,93 @@ def test_pauses_between_epochs_count_as_often_as_epochs(monkeypatch):
     whole = importlib.import_module("stoker_doctor.record").whole_epochs
     for steps, starts, kept in ((50, [0, 20, 40], 40), (35, [0, 20], 35), (9, [0], 9), (0, [], 0)):
         assert len(whole([{}] * steps, starts)) == kept
+
+
+def loop_of(module, number, times, **more):
+    """A loop of batches that were taken from begin to end, in one epoch."""
+    loop = module.Loop(None, "iterable", f"train.py:{number}")
+    loop.begin, loop.end = map(list, zip(*times, strict=True))
+    loop.sizes, loop.updates, loop.epochs, loop.at_loop = [4] * len(times), [0] * len(times), [0], loop.at
+    for name, value in more.items():
+        setattr(loop, name, value)
+    return loop
+
+
+@pytest.fixture
+def record(monkeypatch):
+    """The module that makes the record of a run, with its own list of loops."""
+    monkeypatch.syspath_prepend(runner.INSIDE)
+    module = importlib.import_module("stoker_doctor.record")
+    monkeypatch.setattr(module.probe, "loops", [])
+    monkeypatch.setattr(module.probe, "plan", {})
+    monkeypatch.setattr(module.probe, "optimizer", [])
+    return module
+
+
+def test_loaders_that_take_turns(record, monkeypatch):
+    """As in the training of a GAN: the second loader is waited for, and it is no evaluation."""
+    probe = record.probe
+    first = loop_of(probe, 1, [(10 * i, 10 * i + 1) for i in range(6)], closed=[60], updates=[2 * i for i in range(6)])
+    second = loop_of(probe, 2, [(10 * i + 2, 10 * i + 7) for i in range(6)], updates=first.updates)
+    probe.loops += [first, second]
+    monkeypatch.setattr(probe, "updates", 12)
+    assert record.training_loop() is second  # it takes longer
+    evaluations, turns = record.other_loaders(first)
+    assert evaluations == [] and turns == list(zip(second.begin, second.end, strict=True))
+    steps = record.finished_steps(first)
+    record.add_turns(steps, turns)
+    assert [step["wait"] for step in steps] == [6] * 6
+
+
+def test_an_evaluation_that_is_left_early(record):
+    """It ends with its last batch, not when a later evaluation ends."""
+    probe = record.probe
+    training = loop_of(probe, 1, [(10 * i, 10 * i + 1) for i in range(6)], closed=[90])
+    check = loop_of(probe, 2, [(-9, -8), (-7, -6), (61, 62), (63, 64)], epochs=[0, 2], closed=[70])
+    probe.loops += [training, check]
+    evaluations, turns = record.other_loaders(training)
+    assert [span[2:] for span in evaluations] == [(-9, -6), (61, 70)] and turns == []
+    assert record.overhead([]) == record.overhead([{"all": 0.0}]) == {"us_per_step": 0.0, "share": 0.0}
+
+
+def test_the_time_of_several_optimizers(record):
+    record.probe.optimizer += [(0.5, 0.001), (1.5, 0.002), (1.7, 0.003), (5.0, 9.0)]
+    steps = [{"begin": 0.0, "end": 1.0}, {"begin": 1.0, "end": 2.0}]
+    assert record.optimizer_times(steps) == pytest.approx([1.0, 5.0])
+
+
+def test_a_closure_is_not_the_optimizer(record, monkeypatch):
+    """Lightning runs the model inside optimizer.step()."""
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    now = [0.0]
+
+    def closure():
+        now[0] += 5.0
+        return (weight * 2).sum()
+
+    with stoker.doctor(quiet=True):
+        monkeypatch.setattr(record.probe, "clock", lambda: now[0])
+        assert float(optimizer.step(closure)) == float(optimizer.step(closure=closure)) == 2.0
+        optimizer.step()
+        assert [took for _, took in record.probe.optimizer] == [0.0, 0.0, 0.0]
+        monkeypatch.undo()
+
+
+def test_the_function_that_makes_batches(capsys):
+    sampler, found = [], []
+
+    def batches():
+        for i in range(4):
+            found.append(sampler[0].loader_function(sys._getframe(), True))
+            yield i
+
+    with stoker.doctor(quiet=True):
+        sampler.append(importlib.import_module("stoker_doctor.sampler"))
+        for _ in stoker.watch(batches()):
+            assert sampler[0].loader_function(sys._getframe(), True) is None
+    assert [name for name, _ in found] == ["batches"] * 4
 
 
 def test_arguments():

@@ -232,7 +232,8 @@ class Examination:
         if not found:
             return False
         rate = {run["name"]: number(run, "samples_per_s") for run in self.document["runs"]}
-        return bool((found["gain"] or 0.0) >= LARGE_GAIN or rate.get(found["run"], 0.0) >= 0.8 * rate.get(MODEL, 0.0))
+        ceiling = rate.get(MODEL) or float("inf")  # unknown if that run failed
+        return bool((found["gain"] or 0.0) >= LARGE_GAIN or rate.get(found["run"], 0.0) >= 0.8 * ceiling)
 
     def all(self) -> Measurement:
         """Everything. Interrupted, the document has what is known so far."""

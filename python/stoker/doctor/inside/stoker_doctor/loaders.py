@@ -120,15 +120,31 @@ def _torch_worker(module: Any) -> None:
 
 
 def _torch_optimizer(module: Any) -> None:
-    """Torch calls these around the step of every optimizer."""
-    begun = [0.0]
+    """Torch calls these around the step of every optimizer. A closure runs the model, so its time does not count."""
+    begun, inside = [0.0], [0.0]
 
-    def before(*_: Any) -> None:
-        begun[0] = probe.clock()
+    def timed(closure: Any) -> Any:
+        @functools.wraps(closure)
+        def call() -> Any:
+            t0 = probe.clock()
+            try:
+                return closure()
+            finally:
+                inside[0] += probe.clock() - t0
+
+        return call
+
+    def before(_: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        begun[0], inside[0] = probe.clock(), 0.0
+        if callable(keywords.get("closure")):
+            return args, {**keywords, "closure": timed(keywords["closure"])}
+        if len(args) > 1 and callable(args[1]):  # args[0] is the optimizer
+            return (args[0], timed(args[1]), *args[2:]), keywords
+        return None
 
     def done(*_: Any) -> None:
         probe.updates += 1
-        probe.optimizer.append((begun[0], probe.clock() - begun[0]))
+        probe.optimizer.append((begun[0], probe.clock() - begun[0] - inside[0]))
 
     module.register_optimizer_step_pre_hook(before)
     module.register_optimizer_step_post_hook(done)

@@ -262,13 +262,13 @@ def is_worker() -> bool:
 def loop_of(thing: Any, kind: str, at: str | None = None) -> Loop:
     """The loop of a loader; a new one if it was not seen before."""
     at = at or place(3)
-    for loop in loops:
-        if loop.thing is thing or _made_again(loop, thing, kind, at):
-            loop.thing = thing
-            return loop
-    loop = Loop(thing, kind, at)
-    loops.append(loop)
-    return loop
+    known = next((loop for loop in loops if loop.thing is thing), None)
+    known = known or next((loop for loop in loops if _made_again(loop, thing, kind, at)), None)
+    if known is None:
+        known = Loop(thing, kind, at)
+        loops.append(known)
+    known.thing = thing
+    return known
 
 
 def _made_again(loop: Loop, thing: Any, kind: str, at: str | None) -> bool:

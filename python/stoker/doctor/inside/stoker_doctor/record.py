@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import os
 import sys
@@ -47,20 +48,26 @@ def versions() -> dict[str, str]:
 
 
 def training_loop() -> probe.Loop | None:
-    """The target of the plan, else the loop whose batches were followed by most updates, else the longest."""
+    """The target of the plan, else the loop whose batches were followed by most updates, else the longest.
+
+    Of loops that take turns, and are followed by as many updates, the one that the script waits for most.
+    """
     target = probe.plan.get("target")
     if target is not None and target < len(probe.loops):
         loop: probe.Loop = probe.loops[target]
         return loop
 
-    def weight(loop: probe.Loop) -> tuple[int, float]:
-        if not loop.begin:
-            return 0, 0.0
+    def followed(loop: probe.Loop) -> int:
         after = [*loop.updates[1:], probe.updates]
-        followed = sum(b > a for a, b in zip(loop.updates, after, strict=True))
-        return followed, loop.end[-1] - loop.begin[0]
+        return sum(b > a for a, b in zip(loop.updates, after, strict=True)) if loop.begin else 0
 
-    return max(probe.loops, key=weight, default=None)
+    most = max(map(followed, probe.loops), default=0)
+    if not most:
+        return max(probe.loops, key=lambda loop: loop.end[-1] - loop.begin[0] if loop.begin else 0.0, default=None)
+    return max(
+        (loop for loop in probe.loops if followed(loop) >= 0.9 * most),
+        key=lambda loop: sum(loop.end) - sum(loop.begin),
+    )
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -91,18 +98,35 @@ def noise(values: list[float]) -> float | None:
     return float(math.sqrt(sum((m - mean) ** 2 for m in means) / (BLOCKS - 1) / BLOCKS) / mean) if mean else None
 
 
-def evaluations(loop: probe.Loop) -> list[tuple[str, str | None, float, float]]:
-    """Epochs of other loaders: what, where, begin, end."""
-    found = []
+Span = tuple[float, float]  # begin and end
+
+
+def other_loaders(loop: probe.Loop) -> tuple[list[tuple[str, str | None, float, float]], list[Span]]:
+    """What other loaders do: evaluations (what, where, begin, end), during which training stands still, and each
+    next() of loaders that take turns with the training loader, as in the training of a GAN."""
+    found, turns = [], []
     for other in probe.loops:
-        if other is loop or not other.begin:
-            continue
-        edges = [*other.epochs, len(other.begin)]
+        edges = [*other.epochs, len(other.begin)] if other is not loop else []
         for first, last in zip(edges, edges[1:], strict=False):
-            if last > first:
-                after = [t for t in other.closed if t >= other.end[last - 1]]
-                found.append(("evaluation", other.at_loop, other.begin[first], min(after, default=other.end[last - 1])))
-    return found
+            if last == first:
+                continue
+            begin, end = other.begin[first], other.end[last - 1]
+            until = other.begin[last] if last < len(other.begin) else float("inf")
+            end = min((t for t in other.closed if end <= t <= until), default=end)  # without one, it was left early
+            if bisect.bisect_right(loop.begin, begin) == bisect.bisect_left(loop.begin, end):
+                found.append(("evaluation", other.at_loop, begin, end))
+            else:
+                turns += list(zip(other.begin[first:last], other.end[first:last], strict=True))
+    return found, turns
+
+
+def add_turns(steps: list[dict[str, Any]], turns: list[Span]) -> None:
+    """Time in next() of other loaders, inside the script's own code of a step, is waiting too."""
+    begins = [step["begin"] for step in steps]
+    for begin, end in turns:
+        i = bisect.bisect_right(begins, begin) - 1
+        if i >= 0 and steps[i]["got"] <= begin < steps[i]["end"]:
+            steps[i]["wait"] += end - begin
 
 
 def overlap(begin: float, end: float, spans: list[tuple[float, float]]) -> float:
@@ -114,12 +138,14 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     skip = min(max(probe.SMALL_STEPS, len(steps) // 10), 20, max(0, len(steps) - 1))
     kept = whole_epochs(steps[skip:], loop.epochs)
     since, until = (kept[0]["begin"], kept[-1]["end"]) if kept else (end, end)
-    stalls = [s for s in [*evaluations(loop), *probe.stalls] if s[3] > since and s[2] < until]
+    evaluations, turns = other_loaders(loop)
+    stalls = [s for s in [*evaluations, *probe.stalls] if s[3] > since and s[2] < until]
     away = [(s[2], s[3]) for s in stalls]
     for step in kept:
         step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
         step["all"] = step["end"] - step["begin"] - overlap(step["begin"], step["end"], away)
         step["copy"] = sum(d for t, d in probe.copies if step["got"] <= t < step["end"]) if probe.copies else 0.0
+    add_turns(kept, turns)
     split_rest(kept)
     device_times(loop, kept, skip)
     times = {part: [1e3 * max(0.0, s[part]) for s in kept] for part in ("all", "wait", "copy", "compute", "host")}
@@ -149,12 +175,22 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     for part in ("wait", "copy", "compute", "host"):
         result[f"{part}_ms"] = spread(times[part])
     if probe.optimizer:
-        since_t = [1e3 * d for t, d in probe.optimizer if t >= since]
-        result["optimizer_ms"] = spread(since_t)
+        result["optimizer_ms"] = spread(optimizer_times(kept))
     return result
 
 
 def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
+def optimizer_times(steps: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds in each step; a script may have several optimizers."""
+    times = [0.0] * len(steps)
+    begins = [step["begin"] for step in steps]
+    for t, took in probe.optimizer:
+        i = bisect.bisect_right(begins, t) - 1
+        if i >= 0 and t < steps[i]["end"]:
+            times[i] += 1e3 * took
+    return times
+
+
     """Steps that have an end: the next() that follows, in this epoch or the next one, or the one that ended the run.
 
     The loader's work at the end of an epoch, such as ending its workers, is waiting.
@@ -230,8 +266,6 @@ def hot(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def overhead(steps: list[dict[str, Any]]) -> dict[str, float]:
     """What the doctor itself takes of a step: its thread's CPU time, and the cost of a timed next()."""
-    if not steps:
-        return {"us_per_step": 0.0, "share": 0.0}
     total = sum(s["all"] for s in steps)
     per_step = sampler.taken / max(1, sampler.seen) / sampler.EVERY * total / len(steps) + cost_of_next()
     return {"us_per_step": 1e6 * per_step, "share": per_step * len(steps) / total}
@@ -244,6 +278,8 @@ def cost_of_next() -> float:
     batch = [0]
     t0 = probe.clock()
     for _ in range(n):
+    if not total:
+        return {"us_per_step": 0.0, "share": 0.0}
         if probe.is_watching():
             loop.sizes.append(probe.size_of(batch))
             loop.begin.append(probe.clock())
