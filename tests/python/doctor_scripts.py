@@ -68,6 +68,19 @@ model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True
 model.fit(data, epochs=100000, validation_data=data, verbose=0, callbacks=[keras.callbacks.ModelCheckpoint("m.keras")])
 """
 
+KERAS_GENERATOR = KERAS.replace(
+    "data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(64).batch(8).prefetch(2)",
+    """
+
+def batches():
+    while True:
+        yield x[:8], y[:8]
+
+
+data = batches()
+""",
+).replace("validation_data=data", "steps_per_epoch=20")
+
 TENSORFLOW = """
 import tensorflow as tf
 
@@ -153,6 +166,7 @@ NAMES = {  # what the doctor must recognise: packages, kind of loader, batch siz
     "ACCELERATE": (["torch", "accelerate"], "torch.DataLoader", 8),
     "HUGGING_FACE": (["torch", "transformers", "accelerate"], "torch.DataLoader", 8),
     "KERAS": (["tensorflow", "keras"], "tf.data", 8),
+    "KERAS_GENERATOR": (["tensorflow", "keras"], "keras", 8),
     "TENSORFLOW": (["tensorflow"], "tf.data", 8),
     "JAX": (["jax"], "iterable", 8),
 }

@@ -127,14 +127,16 @@ def size(data: Any) -> int:
 
 
 def batch_size_of_fit() -> int:
-    """The batch_size of the fit() that is running."""
+    """The batch_size of the fit() that is running, or the size of a batch that it has."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "fit" and "epoch_iterator" in frame.f_locals:
             adapter = getattr(frame.f_locals["epoch_iterator"], "data_adapter", None)
+            first = probe.first_array(getattr(adapter, "_first_batches", None))  # of a generator
+            own = getattr(getattr(adapter, "py_dataset", None), "batch_size", None)
             try:
-                return int(getattr(adapter, "batch_size", None) or 0)
-            except TypeError:
+                return int(getattr(adapter, "batch_size", None) or (first is not None and first.shape[0]) or own or 0)
+            except (TypeError, IndexError):
                 return 0
         frame = frame.f_back
     return 0
