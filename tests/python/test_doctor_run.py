@@ -288,11 +288,24 @@ while True:
         optimizer.step()
 """
 )
+JOIN = """
+def join(rows):
+    return torch.ones(len(rows), 2000), torch.tensor([row["n"] % 4 for row in rows])
+
+
+loader = """
+TEXTS = (
+    PLAIN.replace("slow(torch.randn(2000, generator=torch.Generator().manual_seed(i))), i % 4", "{'n': i}")
+    .replace("loader = ", JOIN)
+    .replace("shuffle=True)", "shuffle=True, collate_fn=join)")
+    .replace("range(epochs)", "range(10**6)")
+)
 LENGTHS = scripts.JAX.replace("size=(8, 16))", "size=(8, rng.integers(4, 20), 16))").replace(
     "x @ w)", "(x @ w).mean(1))"
 )
 WHAT_IFS = {  # a script and the packages that it needs
     "fetch": (PLAIN.replace("range(epochs)", "range(10**6)"), "torch"),
+    "collate": (TEXTS, "torch"),  # whose samples torch would stack to something else
     "pack": (IMAGES, "torchvision"),
     "draft": (IMAGES, "torchvision"),
     "fixed-shapes": (LENGTHS, "jax"),

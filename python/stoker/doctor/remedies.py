@@ -30,7 +30,10 @@ REMEDIES = {
     ),
     "draft": Remedy("draft decoding", 'use stoker.Loader with fidelity="draft"; pixels change slightly'),
     "resize": Remedy("images stored smaller", "shrink the images once: stoker pack DATA packed/ --resize short=N"),
-    "collate": Remedy("another collate function", "stack arrays once per batch in collate_fn, without Python loops"),
+    "collate": Remedy(
+        "a cheap collate function",
+        "make collate_fn cheaper: stack arrays once per batch, and do all other work per sample in the dataset",
+    ),
     "skip-slowest": Remedy("the slowest samples left out", "shrink or convert the files that are listed"),
     "numa": Remedy("one NUMA node", "start it with: numactl --cpunodebind=0 --membind=0"),
     "fetch": Remedy(

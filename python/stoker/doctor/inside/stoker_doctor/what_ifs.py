@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import os
@@ -210,7 +211,47 @@ def _resize_batch(given: dict[str, Any], factor: float) -> None:
 
 
 def _collate(given: dict[str, Any], value: str) -> None:
-    given["collate_fn"] = None
+    if not given.get("collate_fn"):
+        raise NotPossible("the loader has no collate_fn of the script")
+    given["collate_fn"] = CheapCollate(given["collate_fn"])
+
+
+class CheapCollate:
+    """Stacks arrays as torch does. If that gives other batches than the script's function, repeats some of these."""
+
+    KEPT = 8  # batches of each size
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.stacks: bool | None = None
+        self.kept: dict[int, list[Any]] = {}
+        self.calls = 0
+
+    def __call__(self, samples: list[Any]) -> Any:
+        stack = import_module("torch.utils.data").default_collate
+        if self.stacks is None:
+            batch = self.function(samples)
+            try:
+                self.stacks = outline(stack(samples)) == outline(batch)
+            except Exception:  # what torch cannot stack
+                self.stacks = False
+            return batch
+        if self.stacks:
+            return stack(samples)
+        kept = self.kept.setdefault(len(samples), [])
+        if len(kept) < self.KEPT:
+            kept.append(self.function(samples))
+        self.calls += 1
+        return copy.deepcopy(kept[self.calls % len(kept)])  # a script may change its batch
+
+
+def outline(batch: Any) -> Any:
+    """The structure of a batch: types, keys and shapes."""
+    if hasattr(batch, "keys"):
+        return {key: outline(batch[key]) for key in batch.keys()}
+    if isinstance(batch, list | tuple):
+        return [outline(one) for one in batch]
+    return str(getattr(batch, "dtype", type(batch))), tuple(getattr(batch, "shape", ()))
 
 
 def _few_threads(given: dict[str, Any]) -> None:
