@@ -158,3 +158,9 @@ def test_what_cannot_be_a_patch_is_none(tmp_path):
         report.patch(verdict.judge(cases.CASES["transform"]))
     with pytest.raises(LookupError, match="Nothing to gain"):
         report.patch(verdict.judge(cases.HEALTHY["model is the limit"]))
+def test_two_loaders_on_one_line_are_no_patch(tmp_path):
+    """It is not known which of them is slow."""
+    (tmp_path / "train.py").write_text("fit(DataLoader(train, 8), DataLoader(val, 8))\n")
+    assert edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=2", tmp_path) is None
+
+

@@ -62,10 +62,13 @@ def set_keyword(source: str, call: ast.Call, name: str, value: str) -> str:
 
 
 def _loader_call(source: str, line: int) -> ast.Call | None:
-    """The DataLoader call that covers a line; the only one there is, where no line is known."""
+    """The DataLoader call that covers a line; the only one there is, where no line is known.
+
+    None if several are on that line: it is not known which of them is slow.
+    """
     calls = [*_calls(source, "DataLoader")]
-    here = [c for c in calls if c.lineno <= line <= (c.end_lineno or c.lineno)]
-    return here[0] if here else calls[0] if len(calls) == 1 else None
+    here = [c for c in calls if c.lineno <= line <= (c.end_lineno or c.lineno)] or calls
+    return here[0] if len(here) == 1 else None
 
 
 def keyword(**values: str) -> Edit:
