@@ -57,6 +57,29 @@ def test_losses_are_laid_side_by_side():
     assert "the loss after 60 steps is 9, and 1.73 as it is" in report.text(cases.measurement(cases.slow(), far))
 
 
+def test_a_suspicion_is_marked_as_one():
+    m = verdict.judge(cases.HEALTHY["waiting, and nothing helps"])
+    text = report.text(m)
+    assert "Suspected, not proved: Decoding the images is the limit." in text
+    assert "- decoding takes 2.4 ms" in text and "To prove it: stoker doctor --try cache,draft" in text
+    assert "To prove it: stoker doctor train.py" in report.text({**m, "form": "here"})
+    assert report.exit_code(m) == 0
+
+
+def test_a_quota_is_mentioned_beside_another_verdict():
+    m = cases.CASES["transform"]
+    base = {**m["runs"][0], "cpu": {**cases.IDLE, "throttled_s": 1.0}}
+    m = verdict.judge({**m, "runs": [base, *m["runs"][1:]], "machine": {**m["machine"], "quota": 1.0}})
+    assert m["verdict"]["id"] == "transform"
+    assert "The quota of 1 CPU stopped the script for 31 % of the time." in report.text(m)
+    assert "quota" not in report.text(verdict.judge(cases.CASES["decode"]))
+
+
+def test_a_reason_that_ends_with_a_full_stop():
+    failed = cases.measurement({**cases.busy(), "status": "failed", "reason": "ImportError: no x. Install it."})
+    assert report.sentence(verdict.judge(failed)) == "The script failed: ImportError: no x. Install it."
+
+
 def test_exit_codes():
     assert report.exit_code(verdict.judge(cases.CASES["decode"])) == 1
     assert report.exit_code(verdict.judge(cases.HEALTHY["model is the limit"])) == 0
@@ -148,6 +171,12 @@ def test_without_workers_their_options_are_reset(tmp_path):
     assert "+DataLoader(data, num_workers=0, persistent_workers=False, prefetch_factor=None)" in diff
 
 
+def test_two_loaders_on_one_line_are_no_patch(tmp_path):
+    """It is not known which of them is slow."""
+    (tmp_path / "train.py").write_text("fit(DataLoader(train, 8), DataLoader(val, 8))\n")
+    assert edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=2", tmp_path) is None
+
+
 def test_what_cannot_be_a_patch_is_none(tmp_path):
     (tmp_path / "train.py").write_text("for x in make_loader(): pass\n")
     m = cases.measurement(cases.slow(), loader={"at": "train.py:1"})
@@ -158,9 +187,3 @@ def test_what_cannot_be_a_patch_is_none(tmp_path):
         report.patch(verdict.judge(cases.CASES["transform"]))
     with pytest.raises(LookupError, match="Nothing to gain"):
         report.patch(verdict.judge(cases.HEALTHY["model is the limit"]))
-def test_two_loaders_on_one_line_are_no_patch(tmp_path):
-    """It is not known which of them is slow."""
-    (tmp_path / "train.py").write_text("fit(DataLoader(train, 8), DataLoader(val, 8))\n")
-    assert edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=2", tmp_path) is None
-
-

@@ -64,6 +64,63 @@ def test_a_healthy_script_gets_no_verdict(name):
     assert verdict.healthy_words(result).endswith(".")
 
 
+def suspected(*runs, **more):
+    """What is suspected when these runs prove nothing: its cause, what may help, and what may prove it."""
+    result = verdict.judge(cases.measurement(*runs, **more))
+    assert result["verdict"] is None
+    found = result["suspicion"]
+    if found is None:
+        return None
+    assert found["title"].startswith("Suspected, not proved: ") and found["evidence"]
+    return found["id"], found["change"], found["tries"]
+
+
+def test_what_is_neither_proved_nor_refuted_is_suspected():
+    some = cases.run("stoker", 610), cases.run("workers=4", 590)
+    assert suspected(cases.slow(), *cases.CEILINGS, *some) == (
+        "decode",
+        'pass cache="dct" to stoker.DataLoader',
+        ["cache", "draft"],
+    )
+    every = *some, cases.run("cache", 600), cases.run("draft", 610)
+    assert suspected(cases.slow(), *cases.CEILINGS, *every) is None
+    assert verdict.judge(cases.CASES["decode"])["suspicion"] is None
+    assert suspected(cases.busy(), cases.OK_MODEL, cases.FAST_LOADER) is None
+
+
+def test_a_quota_that_no_what_if_can_raise_is_suspected():
+    """Every what-if ran and gained nothing; the quota was measured all the same."""
+    m = cases.CASES["cpu-quota"]
+    names = ["as-is", "model", "loader", *verdict.wanted({**m, "runs": m["runs"][:3]})]
+    runs = {run["name"]: run for run in m["runs"]}
+    same = [runs.get(name) if name in names[:3] else cases.run(name, 600) for name in names]
+    result = verdict.judge({**m, "runs": same})
+    assert result["verdict"] is None and result["suspicion"]["id"] == "cpu-quota"
+    assert "raise the quota" in result["suspicion"]["change"] and result["suspicion"]["tries"] == []
+    assert "stopped by the quota for 47 % of the time" in result["suspicion"]["evidence"]
+
+
+def test_a_function_that_cannot_be_left_out_is_suspected():
+    """The script fails without it, so that nothing is proved; that there is nothing to gain would be wrong."""
+    m = cases.CASES["gil"]
+    failed = {**m["runs"][-1], "status": "failed", "reason": "TypeError: 'NoneType' object is not subscriptable"}
+    result = verdict.judge({**m, "runs": [*m["runs"][:-1], failed]})
+    assert result["suspicion"]["id"] == "gil" and "log_images (train.py:44)" in result["suspicion"]["title"]
+    assert "Nothing to gain" not in verdict.healthy_words(result)
+
+
+def test_code_of_a_dataset_or_a_generator_is_suspected():
+    own = {"stages": cases.stages(other_us=9000), "loader": {"dataset": "Pages", "dataset_at": "train.py:7"}}
+    found = verdict.judge(cases.measurement(cases.slow(), *cases.CEILINGS, **own))["suspicion"]
+    assert "Pages.__getitem__ (train.py:7) takes 94 %" in found["title"] and found["tries"] == ["fetch"]
+    proved = cases.measurement(cases.slow(), *cases.CEILINGS, cases.run("fetch", 1500), **own)
+    assert (verdict.judge(proved)["verdict"]["id"], verdict.judge(proved)["verdict"]["run"]) == ("transform", "fetch")
+    loading = [{"name": "batches", "at": "train.py:12", "share": 0.6}]
+    one = cases.slow(loading=loading)
+    found = verdict.judge(cases.measurement(one, *cases.CEILINGS, loader={"kind": "keras"}, stages=None))["suspicion"]
+    assert "batches (train.py:12) makes the batches, and takes 60 % of the time" in found["title"]
+
+
 @pytest.mark.parametrize("name", cases.ALARMS)
 def test_alarms_need_no_what_if(name):
     m = {**cases.measurement(cases.busy()), **cases.ALARMS[name]}
@@ -145,6 +202,8 @@ def test_the_next_limit_is_named():
     """With Stoker the script reaches what the model can do: then the model is the limit."""
     m = cases.measurement(cases.slow(), *cases.CEILINGS, {**cases.STOKER, "samples_per_s": 1850})
     assert verdict.judge(m)["next"]["id"] == "model"
+    slower = cases.measurement(cases.slow(), *cases.CEILINGS, {**cases.STOKER, "samples_per_s": 1300})
+    assert verdict.judge(slower)["next"] is None  # the model alone is faster
 
 
 def test_what_has_run_is_not_wanted_again():

@@ -24,6 +24,8 @@ class Suspicion:
     tries: list[str]  # the what-ifs that prove it, the most promising first
     proof: tuple[str, float] | None = None  # a run and its gain, where the ceilings are the proof
     test: str = ""  # a what-if that removes nothing but this cause: if it ran and gained nothing, this is not the cause
+    beyond: str = ""  # a remedy that no what-if can try
+    asked: tuple[str, ...] = ()  # what-ifs that run only if the user asks for them
 
 
 class Rule(NamedTuple):
@@ -134,20 +136,37 @@ def slow_samples(f: Facts) -> Suspicion | None:
     )
 
 
-def cpu_quota(f: Facts) -> Suspicion | None:
+def cpus_text(count: float) -> str:
+    """
+    >>> cpus_text(1), cpus_text(0.5)
+    ('1 CPU', '0.5 CPUs')
+    """
+    return f"{count:.3g} CPU{'' if count == 1 else 's'}"
+
+
+def quota_share(f: Facts) -> float:
+    """The part of the time for which the quota of the cgroup stopped the script; 0 if it is small."""
     quota, stopped = number(f.machine, "quota"), number(f.run, "cpu", "throttled_s")
     if not quota or quota > 0.95 * f.cpus or not f.duration or stopped < 0.05 * f.duration:
+        return 0.0
+    return min(1.0, stopped / f.duration)
+
+
+def cpu_quota(f: Facts) -> Suspicion | None:
+    share, quota = quota_share(f), number(f.machine, "quota")
+    if not share:
         return None
     evidence = [
-        f"a quota of {quota:.3g} CPUs on a machine with {f.cpus}",
-        f"stopped by the quota for {percent(min(1.0, stopped / f.duration))} of the time",
+        f"a quota of {cpus_text(quota)} on a machine with {f.cpus}",
+        f"stopped by the quota for {percent(share)} of the time",
     ]
     tries = [f"workers={max(1, int(quota))}"] if f.workers > quota else []
     return Suspicion(
         f"The container may use {quota:.3g} of {f.cpus} CPUs, and the script starts work for more",
-        min(1.0, stopped / f.duration),
+        share,
         evidence,
         [*tries, "threads=1", *loaders(f)],
+        beyond="raise the quota, for example docker run --cpus=N, or let the script do less work at once",
     )
 
 
@@ -233,9 +252,40 @@ def storage_rule(kind: str) -> Callable[[Facts], Suspicion | None]:
     return find
 
 
+CHEAPER = "make it cheaper: do its work once and store the result, or vectorise it"
+
+
+def dataset_code(f: Facts) -> Suspicion | None:
+    """Code inside __getitem__ itself. Many causes slow it down, so it is tried only if the user asks for that."""
+    us, place = f.parts["other"], f.loader.get("dataset_at")
+    if not f.waits or not place or not f.is_largest("other"):
+        return None
+    name = f"{f.loader.get('dataset') or 'the dataset'}.__getitem__ ({place})"
+    share = f.part_share(us)
+    return Suspicion(
+        f"The code of {name} takes {percent(share)} of the loader's work",
+        f.wait * share,
+        [waiting(f), part_line(f, us, "this code")],
+        ["fetch"] if run_of(f.m, "fetch") else [],
+        beyond=CHEAPER,
+        asked=("fetch",),
+    )
+
+
+def loader_code(f: Facts) -> Suspicion | None:
+    """A function that makes batches in the training process, of a loader whose parts cannot be timed."""
+    one = max(items(f.run, "loading"), key=lambda x: number(x, "share"), default=None)
+    if not f.waits or f.stages or one is None or number(one, "share") < 0.5 * f.wait:
+        return None
+    title = f"{at(one)} makes the batches, and takes {percent(number(one, 'share'))} of the time"
+    return Suspicion(title, f.wait, [waiting(f)], [], beyond=f"{CHEAPER}; or run it in several processes")
+
+
 def transform(f: Facts) -> Suspicion | None:
     one = f.slow_transform
-    if not f.waits or one is None:
+    if one is None:
+        return dataset_code(f) or loader_code(f)
+    if not f.waits:
         return None
     us = number(one, "us")
     share = f.part_share(us)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._types import counted
 from . import edits, machine, runner
 from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, section
 from .remedies import label, remedy
@@ -274,7 +275,7 @@ def few_words(numbers: dict[str, Any], result: runner.Result) -> str:
     if result.reason:
         return f"{result.reason}; mark its loop: for batch in stoker.watch(loader)"
     return (
-        f"it ended after {result.seconds:.0f} s and {steps} measured steps, which is too few; "
+        f"it ended after {result.seconds:.0f} s and {counted(steps, 'measured step')}, which is too few; "
         "give it more epochs or more data"
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import machine, report, runner
 from .facts import AS_IS, Measurement, section
-from .verdict import judge, suspicions
+from .verdict import judge
 
 
 class Here:
@@ -63,14 +63,4 @@ class Here:
             }
         )
         if not self.quiet:
-            print(self.text(), end="")
-
-    def text(self) -> str:
-        """The report, and what is suspected."""
-        lines = [report.text(self.document)]
-        run = self.document["runs"][0]
-        found = suspicions(self.document, run) if run["status"] == "ok" else []
-        if found:
-            _, one = max(found, key=lambda pair: pair[1].share)
-            lines.append(f"Suspected, not proved: {one.title}. To prove it: stoker doctor train.py\n")
-        return "\n".join(lines)
+            print(report.text(self.document), end="")

@@ -8,8 +8,8 @@ import textwrap
 from typing import Any
 
 from .._types import counted
-from .causes import percent
-from .facts import AS_IS, MODEL, Measurement, Run, gain_of, items, number, run_of, section
+from .causes import cpus_text, percent, quota_share
+from .facts import AS_IS, MODEL, Facts, Measurement, Run, gain_of, items, number, run_of, section
 from .remedies import label, remedy
 from .verdict import disturbed, gain_text, healthy_words
 
@@ -135,7 +135,8 @@ def bound(m: Measurement) -> str:
         return ""
     most = gain_of(m, ceiling)
     if most < 1.1 * gain:
-        return "After that the model is the limit, and no loader can make it faster."
+        said = section(m, "next").get("id") == "model"
+        return "" if said else "After that the model is the limit, and no loader can make it faster."
     return f"No loader can make it more than {gain_text(most)} as fast: that is the model alone."
 
 
@@ -158,10 +159,7 @@ def _alarm(alarm: dict[str, Any], style: Style, width: int) -> list[str]:
 
 def _notes(m: Measurement, width: int) -> list[str]:
     notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := loss_words(m, run))]
-    others = max((disturbed(m, run) for run in items(m, "runs")), default=0.0)
-    if others:
-        words = "so only a gain that is larger than that counts. Run it again on an idle machine"
-        notes.append(f"Other programs used up to {percent(others)} of the CPUs meanwhile, {words}.")
+    notes += cautions(m)
     if m.get("disabled"):
         notes.append("Disabled in the what-if runs: " + "; ".join(map(str, m["disabled"])) + ".")
     overhead = section(m, "overhead")
@@ -169,6 +167,35 @@ def _notes(m: Measurement, width: int) -> list[str]:
         share = percent(number(overhead, "share"))
         notes.append(f"The doctor itself takes {number(overhead, 'us_per_step'):.0f} us per step ({share}).")
     return [_wrapped(note, width) for note in notes]
+
+
+def advice(m: Measurement) -> list[str]:
+    """What to do about a suspicion: how to prove it, and what may help."""
+    guess = section(m, "suspicion")
+    change, names = guess.get("change"), guess.get("tries") or []
+    lines = [f"What may help: {change}"] if change else []
+    if m.get("form") == "here":
+        lines.append("To prove it: stoker doctor train.py")
+    elif names:
+        lines.append(f"To prove it: stoker doctor --try {','.join(names)}")
+    return lines
+
+
+def cautions(m: Measurement) -> list[str]:
+    """What held the script up besides itself: other programs, and the quota of its container."""
+    found: list[str] = []
+    base = run_of(m, AS_IS)
+    if base is None:
+        return found
+    if others := max(disturbed(m, run) for run in items(m, "runs")):
+        words = "so only a gain that is larger than that counts. Run it again on an idle machine"
+        found.append(f"Other programs used up to {percent(others)} of the CPUs meanwhile, {words}.")
+    stopped = quota_share(Facts(m, base))
+    named = {section(m, name).get("id") for name in ("verdict", "next", "suspicion")}
+    if stopped and "cpu-quota" not in named:
+        cpus = cpus_text(number(section(m, "machine"), "quota"))
+        found.append(f"The quota of {cpus} stopped the script for {percent(stopped)} of the time.")
+    return found
 
 
 def loss_words(m: Measurement, run: Run) -> str:
@@ -195,6 +222,10 @@ def text(m: Measurement, color: bool = False, width: int = 80) -> str:
         lines += _verdict(m, found, style, width)
     if isinstance(then := m.get("next"), dict):
         lines += ["", _wrapped(str(then.get("title")), width)]
+    if isinstance(guess := m.get("suspicion"), dict):
+        lines += ["", _wrapped(str(guess.get("title")), width)]
+        lines += [_wrapped(f"- {line}", width, "  ") for line in guess.get("evidence") or []]
+        lines += [_wrapped(line, width) for line in advice(m)]
     for alarm in items(m, "alarms"):
         lines += ["", *_alarm(alarm, style, width)]
     lines += ["", table(m, color, width)]

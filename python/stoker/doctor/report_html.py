@@ -30,7 +30,7 @@ from .facts import (
 from .html_parts import Html, axes, bar, joined, legend, lines, nice_ticks, strip, table, tag, thumbnail
 from .html_style import CSS, JS
 from .remedies import label
-from .report import bound, command, loss_words, machine_words, ordered, outcome, rate_text, sentence
+from .report import advice, bound, cautions, command, loss_words, machine_words, ordered, outcome, rate_text, sentence
 from .trace import ROWS, points
 from .verdict import gain_text
 
@@ -76,7 +76,9 @@ def _facts(m: Measurement) -> Html:
 
 def _header(m: Measurement) -> Html:
     found, then = section(m, "verdict"), section(m, "next")
+    guess = section(m, "suspicion")
     why = [*(found.get("evidence") or []), *filter(None, [bound(m) if found else ""])]
+    doubt = [tag("li", line) for line in [*(guess.get("evidence") or []), *advice(m)]]
     return tag(
         "header",
         tag(
@@ -91,6 +93,8 @@ def _header(m: Measurement) -> Html:
         _facts(m),
         tag("ul", *(tag("li", line) for line in why), class_="why") if why else "",
         tag("p", then.get("title")) if then else "",
+        tag("p", guess.get("title")) if guess else "",
+        tag("ul", *doubt, class_="why") if doubt else "",
         *(_alarm(alarm) for alarm in items(m, "alarms")),
     )
 
@@ -404,6 +408,7 @@ def _footer(m: Measurement) -> Html:
     return tag(
         "footer",
         tag("h2", "About this report"),
+        *(tag("p", line) for line in cautions(m)),
         tag("dl", *listed),
         tag("button", "Save the measurement as JSON", id="save", type="button", hidden=True),
         tag("p", id="said", role="status", class_="soft"),

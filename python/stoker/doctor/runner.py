@@ -157,11 +157,11 @@ RANK = re.compile(r"^\[rank\d+\]: ?")
 
 
 def last_line(text: str) -> str:
-    """The error of a traceback, or whatever was said last."""
+    """The error of a traceback, or whatever was said last; empty if nothing was."""
     lines = [RANK.sub("", line).strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[:1].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
     errors = [line for line in errors if "ChildFailedError" not in line] or errors  # of a launcher of ranks
-    return (errors or lines or ["no message"])[-1][:300].removeprefix("stoker_doctor.what_ifs.")
+    return (errors or lines or [""])[-1][:300].removeprefix("stoker_doctor.what_ifs.")
 
 
 def _result(
@@ -182,7 +182,7 @@ def _result(
         if status == "ended" and any(r.get("status") == "ok" and r.get("rank") for r in records):
             status = "ok"  # another rank was done first, and this one lost its connection
         if status == "ended" and code not in (0, None) and not timed_out:
-            status, reason = "failed", last_line(stderr)
+            status, reason = "failed", last_line(stderr) or f"it ended with exit status {code} and no message"
         elif status == "hangs":
             reason = f"it requested no batch within {PATIENCE:.0f} s"
         elif not (records[0].get("run") or {}).get("steps"):
@@ -190,8 +190,8 @@ def _result(
     elif timed_out:
         status, reason = "failed", f"it took no batch from a loader within {limit:.0f} s"
     elif code:
-        name = f"signal {signal.Signals(-code).name}" if code < 0 else last_line(stderr)
-        status, reason = "failed", f"killed by {name}" if code < 0 else name
+        words = f"killed by signal {signal.Signals(-code).name}" if code < 0 else last_line(stderr)
+        status, reason = "failed", words or f"it ended with exit status {code} and no message"
     else:
         status, reason = "ended", "it ended without taking a batch from a known loader"
     return Result(status, reason, records, history, seconds, stderr)

@@ -157,6 +157,8 @@ def _next(m: Measurement, first: Proven) -> dict[str, Any] | None:
     found = [(rule, one) for rule, one in suspicions(m, run) if rule.id != first.rule.id]
     if ceiling and number(run, "samples_per_s") >= 0.85 * ceiling:
         found = [(rule, one) for rule, one in found if rule.id in ("model", "launch-bound", "gil", "host-sync")]
+    elif ceiling:
+        found = [(rule, one) for rule, one in found if rule.id != "model"]
     if not found:
         return None
     rule, one = max(found, key=lambda pair: pair[1].share)
@@ -175,15 +177,48 @@ def _next(m: Measurement, first: Proven) -> dict[str, Any] | None:
     }
 
 
+def _refuted(m: Measurement, found: Suspicion, least: float) -> bool:
+    """Whether the what-ifs that ran leave nothing of a suspicion: its test gained nothing, or all of them did."""
+    if found.beyond:
+        return False
+    names = [found.test] if run_of(m, found.test) else found.tries
+    return all((run := run_of(m, name)) and gain_of(m, run) < least for name in names)
+
+
+def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
+    """The largest cause that was neither proved nor refuted. That the model takes its time is none."""
+    least = 0.1 if Facts(m, base).waits else 0.2  # of the time
+    found = [
+        (rule, one)
+        for rule, one in suspicions(m, base)
+        if rule.id != "model" and one.share >= least and not _refuted(m, one, rule.least)
+    ]
+    if not found:
+        return None
+    rule, one = max(found, key=lambda pair: pair[1].share)
+    done = {run.get("name") for run in items(m, "runs")}
+    left = [name for name in [*one.tries, *one.asked] if name not in done]
+    return {
+        "number": rule.number,
+        "id": rule.id,
+        "title": f"Suspected, not proved: {one.title}.",
+        "evidence": one.evidence,
+        "change": one.beyond or remedy((left or one.tries)[0]).advice,
+        "tries": left,
+    }
+
+
 def judge(m: Measurement) -> Measurement:
-    """The measurement with `verdict` (the largest cause that was proved, or None), `next` and `alarms`."""
+    """The measurement with `verdict` (the largest cause that was proved, or None), `next`, `suspicion` and `alarms`."""
     base = _as_is(m)
-    result = {**m, "verdict": None, "next": None, "alarms": alarms(m)}
+    result = {**m, "verdict": None, "next": None, "suspicion": None, "alarms": alarms(m)}
     proven = _proven(m, base) if base else []
     if proven:
         most = max(p.gain or 1e30 for p in proven)
         first = next(p for p in proven if (p.gain or 1e30) >= NEAR * most)
         result["verdict"], result["next"] = _verdict(m, first), _next(m, first)
+    elif base and base.get("status", "ok") == "ok":
+        result["suspicion"] = _suspicion(m, base)
     return result
 
 
@@ -236,15 +271,20 @@ def healthy_words(m: Measurement) -> str:
     if base is None:
         return "Nothing was measured."
     if base.get("status", "ok") != "ok":
-        return f"The script {base.get('status')}: {base.get('reason') or 'no reason is known'}."
+        reason = str(base.get("reason") or "no reason is known").rstrip(".")
+        status = "cannot be measured" if reason.startswith("it ended") else base.get("status")
+        return f"The script {status}: {reason}."
     facts = Facts(m, base)
     if not facts.waits:
         largest = {"compute": "the model", "host": "Python code of the script", "copy": "copies to the device"}
         part = max(largest, key=facts.ms)
         limit = f"; the limit is {largest[part]}" if facts.ms(part) else ""
-        return f"Nothing to gain here: waiting for data takes {100 * facts.wait:.1f} % of the time{limit}."
+        start = "Waiting" if m.get("suspicion") else "Nothing to gain here: waiting"
+        return f"{start} for data takes {100 * facts.wait:.1f} % of the time{limit}."
     tried = [run for run in items(m, "runs") if run.get("kind") == "what-if" and run.get("status", "ok") == "ok"]
     best = max((gain_of(m, run) for run in tried if run.get("same_result") is not False), default=0.0)
-    words = f"Waiting for data takes {100 * facts.wait:.0f} % of the time, but no change was proved to help"
+    words = f"Waiting for data takes {100 * facts.wait:.0f} % of the time"
+    if not tried and m.get("form") == "here":
+        return f"{words}."
     more = f": {counted(len(tried), 'what-if')} ran, and the best gives {gain_text(best)}" if best else ""
-    return f"{words}{more}."
+    return f"{words}, but no change was proved to help{more}."

@@ -25,6 +25,7 @@ def loader(loop: probe.Loop) -> dict[str, Any]:
         "persistent": bool(getattr(thing, "persistent_workers", False)),
         "prefetch": getattr(thing, "prefetch_factor", None),
         "dataset": type(dataset).__name__ if dataset is not None else None,
+        "dataset_at": getter_at(inner(dataset)),
         "samples": length(dataset),
         "transforms": [{"name": name_of(t), "at": at_of(t)} for t in transforms_of(dataset)],
     }
@@ -96,6 +97,12 @@ def file_of(thing: Any) -> str:
         return inspect.getsourcefile(_code(thing)) or "<unknown>"
     except TypeError:
         return "<unknown>"
+
+
+def getter_at(dataset: Any) -> str | None:
+    """Where __getitem__ is defined, if that is the user's code."""
+    function = getattr(type(dataset), "__getitem__", None)
+    return at_of(function) if inspect.isfunction(function) and not probe.is_library(file_of(function)) else None
 
 
 def at_of(thing: Any) -> str | None:

@@ -167,6 +167,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "stalls": [{"what": w, "at": at, "s": b - a} for w, at, a, b in stalls],
         "syncs": probe.extra.pop("syncs", []),
         "hot": hot(kept),
+        "loading": loading(),
         "in_graph": loop.in_graph,
         "window": [since, until],
         "overhead": overhead(kept),
@@ -179,7 +180,6 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     return result
 
 
-def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
 def optimizer_times(steps: list[dict[str, Any]]) -> list[float]:
     """Milliseconds in each step; a script may have several optimizers."""
     times = [0.0] * len(steps)
@@ -191,6 +191,7 @@ def optimizer_times(steps: list[dict[str, Any]]) -> list[float]:
     return times
 
 
+def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
     """Steps that have an end: the next() that follows, in this epoch or the next one, or the one that ended the run.
 
     The loader's work at the end of an epoch, such as ending its workers, is waiting.
@@ -264,9 +265,21 @@ def hot(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def loading() -> list[dict[str, Any]]:
+    """Functions of the script that make batches in this process, and their share of the time."""
+    total = max(1, sampler.seen)
+    return [
+        {"name": name, "at": at, "share": n / total}
+        for (name, at), n in sampler.loading.most_common(3)
+        if n >= max(3, 0.05 * total)
+    ]
+
+
 def overhead(steps: list[dict[str, Any]]) -> dict[str, float]:
     """What the doctor itself takes of a step: its thread's CPU time, and the cost of a timed next()."""
     total = sum(s["all"] for s in steps)
+    if not total:
+        return {"us_per_step": 0.0, "share": 0.0}
     per_step = sampler.taken / max(1, sampler.seen) / sampler.EVERY * total / len(steps) + cost_of_next()
     return {"us_per_step": 1e6 * per_step, "share": per_step * len(steps) / total}
 
@@ -278,8 +291,6 @@ def cost_of_next() -> float:
     batch = [0]
     t0 = probe.clock()
     for _ in range(n):
-    if not total:
-        return {"us_per_step": 0.0, "share": 0.0}
         if probe.is_watching():
             loop.sizes.append(probe.size_of(batch))
             loop.begin.append(probe.clock())

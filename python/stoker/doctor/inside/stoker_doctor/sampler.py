@@ -24,9 +24,11 @@ FRAMEWORKS = tuple(
 )
 COMPUTE = ("/torch/nn/modules/module.py", "/torch/autograd/", "/torch/optim/", "/torch/_dynamo/", "/torch/_ops.py")
 INPUT = ("/torch/utils/data/", "/tensorflow/python/data/", "/torchvision/datasets/", "/torchvision/transforms/")
+ADAPTERS = ("/tensorflow/python/data/", "/keras/src/trainers/data_adapters/")  # call a generator in a thread of theirs
 
 counts: Counter[str] = Counter()  # of samples per kind: wait, compute, host
 hot: Counter[tuple[str, str]] = Counter()  # Python functions of the script: name and place
+loading: Counter[tuple[str, str]] = Counter()  # the same, of functions that make batches in this process
 taken = 0.0  # CPU seconds of this thread
 seen = 0
 
@@ -57,10 +59,13 @@ def _run() -> None:
 
 
 def _look() -> None:
+    frames = sys._current_frames()
+    frame: Any = frames.get(probe.MAIN or 0)
+    makers = [loader_function(one, one is frame) for one in frames.values() if one is not frame or probe.depth]
+    loading.update({name for name in makers if name})
     if probe.depth:
         counts["wait"] += 1
         return
-    frame: Any = sys._current_frames().get(probe.MAIN or 0)
     if frame is None:
         return
     kind, name = classify(frame)
@@ -88,6 +93,23 @@ def classify(frame: Any) -> tuple[str, tuple[str, str] | None]:
         return "host", None
     code = user.f_code
     return "host", (code.co_name, f"{probe.short(code.co_filename)}:{code.co_firstlineno}")
+
+
+def loader_function(frame: Any, is_main: bool) -> tuple[str, str] | None:
+    """The innermost function of the script that works for a next(), or for an adapter in another thread."""
+    user: Any = None
+    for _ in range(100):
+        if frame is None:
+            return None
+        path = frame.f_code.co_filename
+        if user is None and not probe.is_library(path):
+            user = frame.f_code
+        elif user and (path.startswith(probe.HERE) if is_main else any(name in path for name in ADAPTERS)):
+            return user.co_name, f"{probe.short(user.co_filename)}:{user.co_firstlineno}"
+        elif is_main and path.startswith(probe.HERE):
+            return None
+        frame = frame.f_back
+    return None
 
 
 def stack() -> str:
