@@ -44,23 +44,23 @@ static void print_limit(const struct doctor *d, const struct doctor_verdict *v)
     const struct doctor_run *now = &d->runs[0];
     if (strcmp(v->limit, "storage") == 0)
         printf(
-            "Storage limits it: the dataset does not fit into memory, and with files in memory it would be %s %s/s. ",
+            " Storage limits it: the dataset does not fit into memory, and with files in memory it would be %s %s/s.",
             out_real(now->rate, 0).s, d->what);
     else if (strcmp(v->limit, "copying") == 0)
-        printf("Nothing is decoded: rows are only copied. ");
+        printf(" Nothing is decoded: rows are only copied.");
     else
-        printf("%s limits it: %s of the work of %s. ",
+        printf(" %s limits it: %s of the work of %s.",
                v->limit[0] == 'd'   ? "Decoding"
                : v->limit[0] == 't' ? "Transforming"
                                     : "Reading",
                out_share(share_of(&now->stats, v->limit), 1).s, out_some(now->stats.threads, "thread", "threads").s);
     if (times_too_large(d) >= 4)
-        printf("The images are %s times larger than the ops need. ", out_real(times_too_large(d), 0).s);
+        printf(" The images are %s times larger than the ops need.", out_real(times_too_large(d), 0).s);
 }
 
 static void print_remedy(const struct doctor *d, const struct doctor_verdict *v, const struct doctor_run *r)
 {
-    printf("`%s` makes it %s times as fast (%s %s/s), %s%s. ", r->change,
+    printf(" `%s` makes it %s times as fast (%s %s/s), %s%s.", r->change,
            out_real(doctor_gain_of(d, r, v->is_cold), 2).s, out_real(doctor_rate_of(r, v->is_cold), 0).s, d->what,
            r->same ? "" : "but ", r->same ? "with the same pixels" : r->other);
 }
@@ -97,7 +97,7 @@ static void print_sentence(const struct doctor *d, const struct doctor_verdict *
 {
     out_paint(stdout, PAINT_BOLD);
     out_name(stdout, d->a->operand);
-    printf(" delivers %s %s/s here. ", out_real(v->rate, 0).s, d->what);
+    printf(" delivers %s %s/s here.", out_real(v->rate, 0).s, d->what);
     out_paint(stdout, PAINT_PLAIN);
     print_limit(d, v);
     if (v->best)
@@ -105,7 +105,7 @@ static void print_sentence(const struct doctor *d, const struct doctor_verdict *
     if (v->bolder)
         print_remedy(d, v, v->bolder);
     if (!v->best && !v->bolder)
-        printf("Nothing to gain: no remedy that was tried makes it faster by 15 %%.");
+        printf(" Nothing to gain: no remedy that was tried makes it faster by 15 %%.");
     putchar('\n');
     if (d->a->need)
         print_need(d, v);

@@ -19,7 +19,10 @@ static const char start[] =
     "'\n"
     "                     '(see docs/python.md), or set STOKER_PYTHON to a Python that has it\\n')\n"
     "    sys.exit(3)\n"
-    "runpy.run_module('stoker.doctor', run_name='__main__', alter_sys=True)\n";
+    "try:\n"
+    "    runpy.run_module('stoker.doctor', run_name='__main__', alter_sys=True)\n"
+    "except KeyboardInterrupt:\n" /* while modules are imported; the doctor itself reports what is known */
+    "    sys.exit(130)\n";
 
 static int ends_with(const char *word, const char *end)
 {

@@ -80,6 +80,12 @@ def test_a_reason_that_ends_with_a_full_stop():
     assert report.sentence(verdict.judge(failed)) == "The script failed: ImportError: no x. Install it."
 
 
+def test_nothing_is_said_of_a_machine_that_was_not_seen():
+    assert report.text(verdict.judge({"runs": [], "command": ["train.py"]})).startswith(
+        "stoker doctor: train.py  (0 s)"
+    )
+
+
 def test_exit_codes():
     assert report.exit_code(verdict.judge(cases.CASES["decode"])) == 1
     assert report.exit_code(verdict.judge(cases.HEALTHY["model is the limit"])) == 0

@@ -439,6 +439,7 @@ def test_an_interrupt_prints_what_is_known(tmp_path, number):
         process.send_signal(number)
         out, error = process.communicate(timeout=200)
     assert "interrupted" in error and "as it is" in out
+    assert process.returncode == 130
     assert json.loads((tmp_path / "found.json").read_text())["runs"][0]["status"] == "ok"
     assert processes_with("time.sleep(603.25)") == []
 
@@ -484,6 +485,11 @@ def test_what_ifs_read_from_storage_as_the_script_did(monkeypatch):
     what_ifs.read_from_storage(loader)
     what_ifs.read_from_storage(loader)
     assert evicted == [["a.jpg", "b.jpg"]]
+
+
+def test_an_exit_status_without_a_message(tmp_path):
+    failed = runner._result(SimpleNamespace(returncode=3), tmp_path, runner.History(0), 1.0, "\n", False, 9.0)
+    assert (failed.status, failed.reason) == ("failed", "it ended with exit status 3 and no message")
 
 
 RANK_FAILED = """

@@ -47,11 +47,11 @@ Loaders of PyTorch, TensorFlow, WebDataset, DALI and Stoker are recognised. For 
 In a notebook or a running program: with stoker.doctor(): ...
 
 exit status: 0 nothing to gain; 1 something to gain, an alarm, or a failed script; 2 wrong arguments; 3 a problem of
-the machine
+the machine; 130 interrupted, and nothing to gain so far
 """
 
 VALUES = ("--seconds", "--steps", "--html", "--trace", "--tensorboard", "--try")
-USAGE = 2
+USAGE, INTERRUPTED = 2, 130
 
 
 class UsageError(Exception):
@@ -171,15 +171,15 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is printed
     with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as scratch:
         given = Options(command, words, seconds, steps, tries, Path(scratch), Progress(), warn)
-        examination = Examination(given)
+        examination, interrupted = Examination(given), False
         try:
             document = examination.all()
         except KeyboardInterrupt:
             print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
-            document = examination.judged()
+            document, interrupted = examination.judged(), True
     write(document, options)
     failed_words(document, examination.stderr)
-    return report.exit_code(document)
+    return report.exit_code(document) or (INTERRUPTED if interrupted else 0)
 
 
 def failed_words(document: dict[str, Any], stderr: str) -> None:

@@ -46,6 +46,8 @@ def exit_code(m: Measurement) -> int:
 
 def machine_words(m: Measurement) -> str:
     machine = section(m, "machine")
+    if not machine:  # interrupted before anything was known
+        return f"{number(m, 'seconds'):.0f} s"
     quota = number(machine, "quota")
     cpus = counted(int(number(machine, "cpus")), "CPU") + (f" (quota {quota:.3g})" if quota else "")
     gpus = ", ".join(str(gpu.get("name")) for gpu in items(machine, "gpus")) or "no GPU"
