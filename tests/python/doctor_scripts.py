@@ -161,6 +161,24 @@ except (RuntimeError, AttributeError):
 """
 LIGHTNING, HUGGING_FACE = SHIM + LIGHTNING, SHIM + HUGGING_FACE
 
+WEBDATASET = """
+import torch
+import webdataset as wds
+
+with wds.TarWriter("data.tar") as file:
+    for i in range(64):
+        file.write({"__key__": f"{i:03d}", "cls": i % 4})
+data = wds.WebDataset("data.tar", shardshuffle=False).decode().to_tuple("cls", "cls").batched(8)
+loader = wds.WebLoader(data, batch_size=None, num_workers=1)
+w = torch.zeros(4, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+while True:
+    for x, y in loader:
+        optimizer.zero_grad()
+        (w[torch.as_tensor(y)] * torch.as_tensor(x)).sum().backward()
+        optimizer.step()
+"""
+
 NAMES = {  # what the doctor must recognise: packages, kind of loader, batch size
     "LIGHTNING": (["torch", "lightning"], "torch.DataLoader", 8),
     "ACCELERATE": (["torch", "accelerate"], "torch.DataLoader", 8),
@@ -168,5 +186,6 @@ NAMES = {  # what the doctor must recognise: packages, kind of loader, batch siz
     "KERAS": (["tensorflow", "keras"], "tf.data", 8),
     "KERAS_GENERATOR": (["tensorflow", "keras"], "keras", 8),
     "TENSORFLOW": (["tensorflow"], "tf.data", 8),
+    "WEBDATASET": (["torch", "webdataset"], "torch.DataLoader", 8),
     "JAX": (["jax"], "iterable", 8),
 }

@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from . import probe
@@ -23,17 +24,25 @@ def install() -> None:
     after("torch.autograd", _torch_backward)
     after("tensorflow.python.data.ops.dataset_ops", lambda m: time_iter(m.DatasetV2, "tf.data"))
     after("jax", note_jit)
-    after("webdataset.pipeline", lambda m: time_iter(m.DataPipeline, "webdataset"))
+    after("webdataset.pipeline", lambda m: time_iter(m.DataPipeline, "webdataset", is_only_a_loader))
     after("stoker._loader", lambda m: time_iter(m.Loader, "stoker"))
     after("nvidia.dali.plugin.base_iterator", lambda m: time_next(m._DaliBaseIterator, "dali"))
 
 
-def time_iter(owner: Any, kind: str) -> None:
-    """Times the iterators that a class makes."""
+def is_only_a_loader(pipeline: Any) -> bool:
+    """Whether a pipeline is a WebLoader and nothing else: then torch's DataLoader in it is the loader."""
+    parts: Any = getattr(pipeline, "pipeline", ())
+    return len(parts) == 1 and hasattr(parts[0], "_doctor_at")
+
+
+def time_iter(owner: Any, kind: str, leave: Callable[[Any], bool] = lambda _: False) -> None:
+    """Times the iterators that a class makes, except for objects to leave alone."""
     original = owner.__iter__
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:
+        if leave(self):
+            return original(self)
         return probe.opened(self, kind_of(self, kind), lambda: original(self))
 
     owner.__iter__ = __iter__
