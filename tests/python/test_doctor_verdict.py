@@ -88,6 +88,23 @@ def test_what_is_neither_proved_nor_refuted_is_suspected():
     assert suspected(cases.busy(), cases.OK_MODEL, cases.FAST_LOADER) is None
 
 
+def test_a_loader_that_is_slower_than_the_model_is_named_as_the_limit():
+    words = verdict.healthy_words(cases.HEALTHY["waiting, and nothing helps"])
+    assert words.endswith(" The loader alone delivers 640 samples/s, and the model alone takes 1,900.")
+    faster = cases.measurement(cases.slow(), cases.MODEL, cases.FAST_LOADER)
+    assert verdict.healthy_words(faster).endswith("but no change was proved to help.")
+
+
+def test_on_a_busy_machine_less_waiting_counts_too():
+    """Other programs take the CPU time that a what-if saves."""
+    stages = {"stages": cases.stages(collate_us_per_sample=3000), "loader": {"collate": {"name": "join"}}}
+    for used, found in ((2.0, None), (0.7, "collate")):
+        cpu = {**cases.IDLE, "all": used, "idle": 0.0}
+        tried = cases.run("collate", 560, wait=12.0, cpu=cpu)
+        result = suspected(cases.slow(cpu=cpu), *cases.CEILINGS, tried, cases.run("stoker", 600, cpu=cpu), **stages)
+        assert (result[0] if result else None) == found
+
+
 def test_a_quota_that_no_what_if_can_raise_is_suspected():
     """Every what-if ran and gained nothing; the quota was measured all the same."""
     m = cases.CASES["cpu-quota"]

@@ -182,7 +182,13 @@ def _refuted(m: Measurement, found: Suspicion, least: float) -> bool:
     if found.beyond:
         return False
     names = [found.test] if run_of(m, found.test) else found.tries
-    return all((run := run_of(m, name)) and gain_of(m, run) < least for name in names)
+    return all((run := run_of(m, name)) and gain_of(m, run) < least and not _waits_less(m, run) for name in names)
+
+
+def _waits_less(m: Measurement, run: Run) -> bool:
+    """Whether a what-if halves waiting. While other programs use the CPUs, its gain may not show that it helps."""
+    before = number(_as_is(m), "wait_share")
+    return bool(disturbed(m, run)) and before >= 0.1 and number(run, "wait_share") <= 0.5 * before
 
 
 def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
@@ -287,4 +293,6 @@ def healthy_words(m: Measurement) -> str:
     if not tried and m.get("form") == "here":
         return f"{words}."
     more = f": {counted(len(tried), 'what-if')} ran, and the best gives {gain_text(best)}" if best else ""
-    return f"{words}, but no change was proved to help{more}."
+    loader, model = facts.rate_of(LOADER), facts.rate_of(MODEL)
+    limit = f" The loader alone delivers {loader:,.0f} samples/s, and the model alone takes {model:,.0f}."
+    return f"{words}, but no change was proved to help{more}.{limit if 0 < loader < 0.9 * model else ''}"
