@@ -520,3 +520,21 @@ def test_ranks(script, tmp_path):
     assert one.as_is(), one.stderr
     assert [rank["rank"] for rank in one.document["runs"][0]["ranks"]] == [0, 1]
     assert one.document["checks"]["rank_duplicates"] == 0.5
+
+
+def test_a_collate_function_is_soon_called_no_more(monkeypatch):
+    """From the third batch on, unless torch stacks the samples to the same batch."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(runner.INSIDE)
+    cheap = importlib.import_module("stoker_doctor.what_ifs").CheapCollate
+    calls = []
+
+    def join(rows):
+        calls.append(rows)
+        return torch.tensor([len(row) for row in rows])
+
+    collate = cheap(join)
+    batches = [collate(["a", "bc"]) for _ in range(6)]
+    assert len(calls) == 2 and all(batch.tolist() == [1, 2] for batch in batches)
+    stacks = cheap(lambda rows: calls.append(rows) or torch.stack(rows))
+    assert all(stacks([torch.ones(3)] * 2).shape == (2, 3) for _ in range(6)) and len(calls) == 3

@@ -219,7 +219,7 @@ def _collate(given: dict[str, Any], value: str) -> None:
 class CheapCollate:
     """Stacks arrays as torch does. If that gives other batches than the script's function, repeats some of these."""
 
-    KEPT = 8  # batches of each size
+    KEPT = 2  # batches of each size: the first steps are not measured
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -229,18 +229,16 @@ class CheapCollate:
 
     def __call__(self, samples: list[Any]) -> Any:
         stack = import_module("torch.utils.data").default_collate
-        if self.stacks is None:
-            batch = self.function(samples)
-            try:
-                self.stacks = outline(stack(samples)) == outline(batch)
-            except Exception:  # what torch cannot stack
-                self.stacks = False
-            return batch
         if self.stacks:
             return stack(samples)
         kept = self.kept.setdefault(len(samples), [])
         if len(kept) < self.KEPT:
             kept.append(self.function(samples))
+        if self.stacks is None:
+            try:
+                self.stacks = outline(stack(samples)) == outline(kept[0])
+            except Exception:  # what torch cannot stack
+                self.stacks = False
         self.calls += 1
         return copy.deepcopy(kept[self.calls % len(kept)])  # a script may change its batch
 
