@@ -40,10 +40,18 @@ void grid_line(const struct warp *w, int32_t y, float *x_of, float *y_of)
     }
 }
 
-/* Halves are rounded to even. */
+/* nearbyintf from 0 to 2^22, and down to -1, without a call: halves are rounded to even. */
+static float rounded(float v)
+{
+    const float whole = 12582912.0f; /* 1.5 * 2^23: floats from 2^23 to 2^24 are whole numbers */
+    return (v + whole) - whole;
+}
+
 int32_t grid_nearest(float at, int32_t n)
 {
-    const float pixel = nearbyintf(at);
+    if (!(at > -1.0f && at < (float)n))
+        return -1;
+    const float pixel = n < 1 << 22 ? rounded(at) : nearbyintf(at);
     return pixel >= 0.0f && pixel < (float)n ? (int32_t)pixel : -1;
 }
 
@@ -56,8 +64,36 @@ static void nearest(const struct warp *w, const struct image *in, float x, float
         dst[ch] = from[ch];
 }
 
+/* Writes the sum of the taps, with the fill where they are outside; ones: the sum of the weights. */
+static void put(const struct warp *w, const float *sum, float ones, int channels, uint8_t *dst)
+{
+    for (int ch = 0; ch < channels; ch++) {
+        const float fill = (float)w->fill[ch], v = w->filled ? (sum[ch] - fill) * ones + fill : sum[ch];
+        dst[ch] = (uint8_t)rounded(v <= 0.0f ? 0.0f : v >= 255.0f ? 255.0f : v);
+    }
+}
+
+/* The same as bilinear, where all four taps are inside. */
+static void bilinear_inside(const struct warp *w, const struct image *in, float x, float y, uint8_t *dst)
+{
+    const int32_t px = (int32_t)x, py = (int32_t)y, channels = in->channels;
+    const float right = x - (float)px, low = y - (float)py;
+    const float weight[4] = {(1.0f - low) * (1.0f - right), (1.0f - low) * right, low * (1.0f - right), low * right};
+    const uint8_t *up = image_line(in, py) + (size_t)px * (size_t)channels;
+    const uint8_t *down = image_line(in, py + 1) + (size_t)px * (size_t)channels;
+    float sum[3] = {0};
+    for (int ch = 0; ch < channels; ch++)
+        sum[ch] = (float)up[ch] * weight[0] + (float)up[ch + channels] * weight[1] + (float)down[ch] * weight[2] +
+                  (float)down[ch + channels] * weight[3];
+    put(w, sum, weight[0] + weight[1] + weight[2] + weight[3], channels, dst);
+}
+
 static void bilinear(const struct warp *w, const struct image *in, float x, float y, uint8_t *dst)
 {
+    if (x >= 0.0f && y >= 0.0f && x < (float)(in->w - 1) && y < (float)(in->h - 1)) {
+        bilinear_inside(w, in, x, y, dst);
+        return;
+    }
     const float left = floorf(x), top = floorf(y), right = x - left, low = y - top;
     const float weight[4] = {(1.0f - low) * (1.0f - right), (1.0f - low) * right, low * (1.0f - right), low * right};
     float sum[3] = {0}, ones = 0.0f;
@@ -70,10 +106,7 @@ static void bilinear(const struct warp *w, const struct image *in, float x, floa
             sum[ch] += (float)from[ch] * weight[k];
         ones += weight[k];
     }
-    for (int ch = 0; ch < in->channels; ch++) {
-        const float fill = (float)w->fill[ch], v = w->filled ? (sum[ch] - fill) * ones + fill : sum[ch];
-        dst[ch] = (uint8_t)nearbyintf(v <= 0.0f ? 0.0f : v >= 255.0f ? 255.0f : v);
-    }
+    put(w, sum, ones, in->channels, dst);
 }
 
 void grid_pixels(const struct warp *w, const struct image *in, const float *x_of, const float *y_of, int32_t n,

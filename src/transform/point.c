@@ -232,6 +232,22 @@ static float unit(float v)
     return v < 0.0f ? 0.0f : v > 1.0f ? 1.0f : v;
 }
 
+/* fmodf(v, 1) for v below 2, without a call. */
+static float fraction(float v)
+{
+    return v >= 1.0f ? v - 1.0f : v;
+}
+
+static float larger(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+static float smaller(float a, float b)
+{
+    return a < b ? a : b;
+}
+
 /* The hue, in turns from 0 to 1. */
 static float hue_of(const float *rgb, float most, float range)
 {
@@ -243,7 +259,7 @@ static float hue_of(const float *rgb, float most, float range)
         h = rc + 2.0f - bc;
     else
         h = gc + 4.0f - rc;
-    return fmodf(h * (1.0f / 6.0f) + 1.0f, 1.0f);
+    return fraction(h * (1.0f / 6.0f) + 1.0f);
 }
 
 static void turn_pixel(uint8_t *dst, const uint8_t *src, float turn)
@@ -251,11 +267,11 @@ static void turn_pixel(uint8_t *dst, const uint8_t *src, float turn)
     /* Which of value, p, q and t is red, green and blue, by the sixth of the circle. */
     static const uint8_t chosen[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
     const float rgb[3] = {(float)src[0] / 255.0f, (float)src[1] / 255.0f, (float)src[2] / 255.0f};
-    const float most = fmaxf(rgb[0], fmaxf(rgb[1], rgb[2])), least = fminf(rgb[0], fminf(rgb[1], rgb[2]));
+    const float most = larger(rgb[0], larger(rgb[1], rgb[2])), least = smaller(rgb[0], smaller(rgb[1], rgb[2]));
     const float range = most - least, s = range > 0.0f ? range / most : 0.0f;
-    float h = fmodf((range > 0.0f ? hue_of(rgb, most, range) : 0.0f) + turn, 1.0f);
+    float h = fraction((range > 0.0f ? hue_of(rgb, most, range) : 0.0f) + turn);
     h = h < 0.0f ? h + 1.0f : h;
-    const float six = h * 6.0f, whole = floorf(six), sf = s * (six - whole), rest = 1.0f - s;
+    const float six = h * 6.0f, whole = (float)(int)six, sf = s * (six - whole), rest = 1.0f - s;
     const float vpqt[4] = {most, unit(rest * most), unit((1.0f - sf) * most), unit((sf + rest) * most)};
     for (int ch = 0; ch < 3; ch++)
         dst[ch] = (uint8_t)(vpqt[chosen[(int)whole % 6][ch]] * (256.0f - 1e-3f));
