@@ -8,9 +8,7 @@ the trainer copies them.
 
 from __future__ import annotations
 
-import ctypes
 import io
-import mmap
 import os
 import pickle
 import sys
@@ -20,9 +18,12 @@ from typing import Any
 import numpy as np
 
 from ._errors import Error
+from ._memory import FREE, LEFT, SEGMENT, Memory
 from ._output import framework
+from ._pool import Pool
 
-SEGMENT = 256 << 20  # bytes of address space
+MOST_SEGMENTS = 1 << 16  # of a worker; the kernel's limit for the mappings of a process
+COMMON = MOST_SEGMENTS  # the number of the first segment of the pool
 ALIGN = 64
 LARGE = 64 << 10  # bytes of an array or tensor that is not copied
 MOST_ALONE = 16  # arrays and tensors of a batch; the others share segments, since descriptors are limited
@@ -30,49 +31,21 @@ SLOW, WORTH = 100, 4 << 20  # a free segment of this size keeps its memory, unle
 COLD_S = 1e-9  # to fill a byte of a segment without memory, which the kernel must find and clear first
 
 Place = tuple[int, int]  # segment and offset
-FREE, LEFT = 1, 2  # what the trainer says of a segment that it no longer uses: a process it has forked may still use it
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-
-
-class Memory:
-    """A mapped file. Python's mmap would keep a descriptor open for each, and descriptors are limited."""
-
-    def __init__(self, fd: int, size: int) -> None:
-        address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
-        if address == ctypes.c_void_p(-1).value:
-            why = os.strerror(ctypes.get_errno())
-            raise Error(f"cannot map the memory of a batch: {why}; a program that keeps many batches must copy them")
-        self.address, self.size = address, size
-        weakref.finalize(self, _libc.munmap, address, size).atexit = False
-
-    def view(self) -> Any:
-        """A buffer that keeps the memory mapped. Not a memoryview: NumPy would keep another one of its own."""
-        view: Any = (ctypes.c_char * self.size).from_address(self.address)
-        view.memory = self
-        return view
-
-    def empty(self) -> None:
-        """Gives the memory back; it reads as zeros."""
-        _libc.madvise(self.address, self.size, mmap.MADV_REMOVE)
 
 
 class Segments:
-    """The worker's side."""
+    """The worker's side: segments of the pool, and of its own where the pool has none left."""
 
-    def __init__(self, returned: memoryview) -> None:
-        """returned: a byte for each segment; FREE or LEFT: the trainer no longer uses it."""
-        self.returned = returned
+    def __init__(self, returned: memoryview, pool: Pool) -> None:
+        """returned: a byte for each segment of its own; FREE or LEFT: the trainer no longer uses it."""
+        self.returned, self.pool = returned, pool
         self.maps: list[Memory | None] = []  # None: was left
-        self.filled: list[int] = []  # bytes that hold memory, for each segment
+        self.filled: list[int] = []  # bytes that hold memory, for each segment of its own
         self.views: dict[int, weakref.ref[Any]] = {}
         self.free: list[int] = []
         self.left: list[int] = []  # numbers of segments that were left
         self.used: list[int] = []  # by the batch under way
+        self.kept: set[int] = set()  # segments of the pool that the user's code may refer to
         self.needed = 1  # segments of the last batch
         self.fresh: dict[int, int] = {}  # segments that the trainer does not have yet, and their descriptors
         self.offset = 0
@@ -83,10 +56,14 @@ class Segments:
     def begin(self) -> None:
         """Begins a batch."""
         self.needed, self.used = max(1, len(self.used)), []
+        self.let_go()
+        self.pool.tidy()
         self.tidy()
 
     def tidy(self) -> None:
         """Gives memory back. As many free segments keep theirs as a batch needs; if batches take long, none does."""
+        if self.slow:
+            self.pool.empty(lambda s: self.pool.filled[s] >= WORTH)
         self._take_back()
         spare = [s for s in self.free if self.filled[s] and not self._held(s)]
         for segment in [s for s in spare if self.filled[s] >= WORTH] if self.slow else spare[: -self.needed]:
@@ -102,19 +79,41 @@ class Segments:
         """The batch is complete."""
         if not self.cost:
             self.cost = self.cold[0] / self.cold[1] if self.cold[1] else COLD_S
-        self.slow = seconds > SLOW * self.cost * sum(self.filled[segment] for segment in self.used)
+        self.slow = seconds > SLOW * self.cost * sum(self._filled(segment) for segment in self.used)
+        self._keep()
 
     def drop(self) -> None:
         """The batch under way is not sent."""
-        self.free += self.used
+        self._keep()
+        for segment in self.used:
+            if segment >= COMMON:
+                self.pool.give_back(segment - COMMON)
+            else:
+                self.free.append(segment)
         self.used = []
+
+    def _keep(self) -> None:
+        """Until let_go(), no worker may take the segments of the batch: arrays and tensors in them are still here."""
+        for segment in self.used:
+            if segment >= COMMON:
+                self.pool.keep(segment - COMMON)
+                self.kept.add(segment)
+
+    def let_go(self) -> None:
+        """The batch is sent. The user's code may have kept a part of it."""
+        for segment in [s for s in self.kept if not self._held(s)]:
+            self.pool.let_go(segment - COMMON)
+            self.kept.remove(segment)
 
     def _held(self, segment: int) -> bool:
         """Whether the user's code kept an array or tensor in a segment."""
         return segment in self.views and self.views[segment]() is not None
 
+    def _filled(self, segment: int) -> int:
+        return self.pool.filled[segment - COMMON] if segment >= COMMON else self.filled[segment]
+
     def _memory(self, segment: int) -> Memory:
-        memory = self.maps[segment]
+        memory = self.pool.memory(segment - COMMON) if segment >= COMMON else self.maps[segment]
         assert memory is not None
         return memory
 
@@ -131,6 +130,9 @@ class Segments:
 
     def _another(self, n: int) -> int:
         """A free segment, if possible one that holds as much memory as is needed."""
+        common = self.pool.take(n)
+        if common is not None:
+            return COMMON + common
         self._take_back()
         fits = [s for s in self.free if self._memory(s).size >= n and not self._held(s)]
         if fits:
@@ -161,7 +163,10 @@ class Segments:
             self.offset = 0
         segment, at = self.used[-1], self.offset
         self.offset += -(-n // ALIGN) * ALIGN
-        self.filled[segment] = max(self.filled[segment], self.offset)
+        if segment >= COMMON:
+            self.pool.filled[segment - COMMON] = max(self._filled(segment), self.offset)
+        else:
+            self.filled[segment] = max(self.filled[segment], self.offset)
         return segment, at
 
     def _view(self, segment: int) -> Any:

@@ -7,7 +7,7 @@ sees that memory as arrays and tensors, and copies small ones. Once they are gon
     trainer                                  worker
     task: number, indices                ->  samples -> collate_fn -> segments
     tensors over the segments            <-  number, pickled batch, new segments
-    board: segments that are free        ->  uses one of them again, gives the memory of the others back
+    pool, board: segments that are free  ->  uses one of them again, gives the memory of the others back
 
 Segments are memfds: they need no /dev/shm, and vanish with the processes. A segment reserves address space; it
 takes memory as far as something was written to it. A worker looks for free segments when it needs one, not when it
@@ -43,16 +43,17 @@ import numpy as np
 from ._channel import Channel, channel, framed
 from ._deferred import has_getitems
 from ._errors import DataError, Error
+from ._memory import FREE, LEFT, Memory
 from ._output import framework
+from ._pool import Maps, Pool
 from ._seeds import mixed, own_generators, seed_all
-from ._segments import FREE, LARGE, LEFT, Memory, Pickler, Placed, Segments, Unpickler, form, is_plain
+from ._segments import COMMON, LARGE, MOST_SEGMENTS, Pickler, Placed, Segments, Unpickler, form, is_plain
 
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
 MOST_STILLBORN = 5
 LOOK_S = 2.0  # how often a forked process is looked at that has not begun yet
 BOARD = 4096  # bytes; a byte for each segment follows, which says whether the trainer still uses the segment
-MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
 Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
 
@@ -186,8 +187,8 @@ class Samples:
 class _Worker:
     """What runs in a worker process."""
 
-    def __init__(self, pipe: Any, samples: Samples, returned: memoryview) -> None:
-        self.pipe, self.samples, self.segments = pipe, samples, Segments(returned)
+    def __init__(self, pipe: Any, samples: Samples, returned: memoryview, pool: Pool) -> None:
+        self.pipe, self.samples, self.segments = pipe, samples, Segments(returned, pool)
         self.placed: Placed = {}
         self.blocks: list[tuple[Any, Any]] = []  # for the large tensors of the samples: all rows, and their place
         self.leaf = 0  # of the sample that is kept
@@ -288,6 +289,7 @@ class _Worker:
             self.samples.board[1] = 0
             self.placed.clear()
             self.blocks.clear()
+            self.segments.let_go()
 
 
 def _end_with_trainer(life: Any) -> None:
@@ -320,6 +322,7 @@ def _work(
     seed: int,
     samples: Samples,
     init: Callable[[int], None] | None,
+    pool: Pool,
 ) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
@@ -335,7 +338,7 @@ def _work(
         return
     os.close(fd)
     samples.board = board[:BOARD].cast("q")
-    here = _Worker(pipe, samples, board[BOARD:])
+    here = _Worker(pipe, samples, board[BOARD:], pool)
     if "torch" in sys.modules:
         _set_up_torch(here, worker, workers, seed)
     failed: BaseException | None = None
@@ -383,7 +386,7 @@ def _count_fork() -> None:
 os.register_at_fork(before=_count_fork, after_in_parent=_count_fork, after_in_child=_close_ends)
 
 
-def _give_back(maps: weakref.ref[_Maps], returned: Any, segment: int, owner: int, forked: int) -> None:
+def _give_back(maps: weakref.ref[Maps], returned: Any, segment: int, owner: int, forked: int) -> None:
     """The trainer no longer uses a segment. The worker must not write to it if a child of the trainer may have it."""
     if os.getpid() != owner:
         return  # a child
@@ -392,15 +395,11 @@ def _give_back(maps: weakref.ref[_Maps], returned: Any, segment: int, owner: int
     returned[segment] = FREE if forked == _forked else LEFT
 
 
-class _Maps(dict[int, Memory]):
-    """Segments of a worker. A batch that is kept must not keep all of them."""
-
-
 class _Process:
     """One worker as the trainer sees it."""
 
-    def __init__(self, start: Callable[[Any, Any], Any]) -> None:
-        self.maps = _Maps()
+    def __init__(self, start: Callable[[Any, Any], Any], pool: Pool) -> None:
+        self.pool, self.maps = pool, Maps()
         self.lent: dict[int, weakref.ref[Any]] = {}  # views of segments, for batches
         with _starting:
             self.pipe, theirs = channel()
@@ -495,6 +494,9 @@ class _Process:
         number, text, bads, used, _, counters = message
         views = {}
         for segment in used:
+            if segment >= COMMON:
+                views[segment] = self.pool.lend(segment - COMMON, _give_back, os.getpid(), _forked)
+                continue
             views[segment] = self.maps[segment].view()
             self.lent[segment] = weakref.ref(views[segment])
             back = weakref.ref(self.maps), self.returned, segment, os.getpid(), _forked
@@ -586,6 +588,15 @@ def _how(code: int | None) -> str:
     return f"was killed by {name}{hint}"
 
 
+@contextlib.contextmanager
+def _start_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "ask for fewer of them, or raise the limit of processes, memory or open files"
+        raise Error(f"a worker process cannot start: {error}; {advice}", stage="read") from error
+
+
 class Workers:
     """Processes and what they are doing. Closing ends them at once.
 
@@ -597,6 +608,8 @@ class Workers:
         self, count: int, samples: Samples, init: Callable[[int], None] | None, context: Any, seed: int
     ) -> None:
         self.samples, self.init, self.context, self.seed = samples, init, context, seed
+        with _start_errors():
+            self.pool = Pool.make(count)
         self._lock = threading.RLock()
         self._closing = threading.Lock()  # taken once, by the first that closes
         self._selector = selectors.DefaultSelector()
@@ -619,7 +632,7 @@ class Workers:
 
     def _start(self, i: int) -> _Process:
         def start(pipe: Any, life: Any) -> Any:
-            arguments = (pipe, life, i, self.count, self.seed, self.samples, self.init)
+            arguments = (pipe, life, i, self.count, self.seed, self.samples, self.init, self.pool)
             process = self.context.Process(target=_work, args=arguments, daemon=True)
             try:
                 process.start()
@@ -629,11 +642,8 @@ class Workers:
             _started.add(process)
             return process
 
-        try:
-            one = _Process(start)
-        except OSError as error:
-            advice = "ask for fewer of them, or raise the limit of processes, memory or open files"
-            raise Error(f"a worker process cannot start: {error}; {advice}", stage="read") from error
+        with _start_errors():
+            one = _Process(start, self.pool)
         self._selector.register(one.pipe, selectors.EVENT_READ, (i, False, one))
         self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True, one))
         return one
@@ -754,6 +764,7 @@ class Workers:
         old.process.join()
         if old.process.exitcode is None:  # Ctrl-C came while multiprocessing asked for it, which asks only once
             _children().discard(old.process)
+        self.pool.forget(old.process.pid)
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
         (number, n), stand_in = (-1, 0) if old.cut_off else old.at(), old.stand_in()
         self._past += [old.counters] if old.counters else []
@@ -819,10 +830,13 @@ class Workers:
         for one in processes:
             one.process.join()
             one.close()
+        self.pool.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):
+        try:
             self.close()
+        except Exception:  # at the end of the program, modules may be gone
+            pass
 
 
 def start_workers(

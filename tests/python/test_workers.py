@@ -23,6 +23,7 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from stoker._pool import Pool  # noqa: E402
 from stoker._segments import MOST_ALONE, Segments  # noqa: E402
 from stoker._workers import GRACE_S, Workers  # noqa: E402
 from torch.utils import data  # noqa: E402
@@ -271,7 +272,7 @@ def test_closing_frees_memory_that_another_process_has_mapped():
     batches = iter(loader)
     kept, released = next(batches), next(batches)
     del released
-    inherited = list(batches._workers.processes[0].maps.values())
+    inherited = list(batches._workers.pool.maps.values())
     assert len(inherited) >= 2
     loader.close()
     full = [memory for memory in inherited if memory.view()[:8] != bytes(8)]
@@ -326,9 +327,17 @@ def test_memory_is_used_again():
     assert len(seen) <= 4  # two under way, one delivered, and the one before it
 
 
+def full_pool():
+    """No segment of it is free."""
+    pool = Pool.make(1)
+    while pool.take(1) is not None:
+        pass
+    return pool
+
+
 def test_memory_is_given_back():
     returned = memoryview(bytearray(8))
-    segments = Segments(returned)
+    segments = Segments(returned, full_pool())
     for _ in range(3):
         segments.begin()
         segments.array(np.dtype(np.uint8), (100,))[0][:] = 7
@@ -342,7 +351,7 @@ def test_memory_is_given_back():
 
 def test_slow_batches_keep_no_free_memory():
     returned = memoryview(bytearray(8))
-    segments = Segments(returned)
+    segments = Segments(returned, full_pool())
     for seconds, kept in ((0.0, True), (60.0, False)):
         segments.begin()
         (segment, _) = segments.array(np.dtype(np.uint8), (8 << 20,))[1]
@@ -394,7 +403,8 @@ def test_a_batch_of_many_arrays_needs_few_descriptors():
     batches = iter(stoker.DataLoader(Numbers(), 4, num_workers=1, collate_fn=collate))
     for batch in batches:
         assert [array[-1] for array in batch] == list(range(100))
-        assert len(batches._workers.processes[0].maps) <= 3 * (MOST_ALONE + 1)
+        workers = batches._workers
+        assert len(workers.pool.maps) + len(workers.processes[0].maps) <= 3 * (MOST_ALONE + 1)
     assert files() < opened + 20
 
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that processes share."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+from typing import Any
+
+from ._errors import Error
+
+SEGMENT = 256 << 20  # bytes of address space
+FREE, LEFT = 1, 2  # what the trainer says of a segment that it no longer uses: a process it has forked may still use it
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Memory:
+    """A mapped file. Python's mmap would keep a descriptor open for each, and descriptors are limited."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
+        if address == ctypes.c_void_p(-1).value:
+            why = os.strerror(ctypes.get_errno())
+            raise Error(f"cannot map the memory of a batch: {why}; a program that keeps many batches must copy them")
+        self.address, self.size = address, size
+        weakref.finalize(self, _libc.munmap, address, size).atexit = False
+
+    def view(self) -> Any:
+        """A buffer that keeps the memory mapped. Not a memoryview: NumPy would keep another one of its own."""
+        view: Any = (ctypes.c_char * self.size).from_address(self.address)
+        view.memory = self
+        return view
+
+    def empty(self) -> None:
+        """Gives the memory back; it reads as zeros."""
+        _libc.madvise(self.address, self.size, mmap.MADV_REMOVE)

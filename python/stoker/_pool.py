@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments that all workers of a loader share: a worker fills memory that another one filled before it.
+
+Without them, each worker would keep the memory of a finished batch until its next one. A table in shared memory says
+who has a segment:
+
+    FREE -> a worker, as its negative pid -> TRAINER -> FREE
+                                                     -> LEFT: a process that the trainer has forked may still use it
+
+Workers take segments under a lock of the table's file, which the kernel releases if its owner dies. The other changes
+are made by the one process that has the segment. There are only so many segments; each worker makes more of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import resource
+import weakref
+from collections.abc import Callable, Iterator
+from multiprocessing import reduction
+from typing import Any
+
+from ._memory import FREE, LEFT, SEGMENT, Memory
+
+TRAINER = 0
+MOST = 64  # segments; each takes a descriptor in every process
+COLUMNS = 4
+
+
+def _close_all(fds: list[int]) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)
+
+
+def _attached(n: int, fds: list[Any]) -> Pool:
+    """In a worker that was not forked."""
+    return Pool(n, [fd if fd == -1 else fd.detach() for fd in fds])
+
+
+class Maps(dict[int, Memory]):
+    """Segments by their number. A batch that is kept must not keep all of them."""
+
+
+class Pool:
+    """The trainer makes one for its workers. Each process has its own object, and all have the same table."""
+
+    def __init__(self, n: int, fds: list[int]) -> None:
+        """fds: of the table, and of each segment; -1: it was left."""
+        self.n, self._fds = n, fds
+        self._close_fds = weakref.finalize(self, _close_all, fds)
+        self._close_fds.atexit = False
+        table = memoryview(mmap.mmap(fds[0], 8 * COLUMNS * n)).cast("q")
+        self.owner, self.kept, self.filled, self._uses = (table[k * n : (k + 1) * n] for k in range(COLUMNS))
+        self.maps = Maps()
+        self._seen: dict[int, int] = {}  # segments that were free at the last look, and how often they had been used
+        self._lent: dict[int, weakref.ref[Any]] = {}  # views of segments, in the trainer
+
+    @classmethod
+    def make(cls, workers: int) -> Pool:
+        n = max(1, min(2 * workers + 4, MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16))
+        fds: list[int] = []
+        try:
+            for size in [8 * COLUMNS * n] + n * [SEGMENT]:
+                fds.append(os.memfd_create("stoker"))
+                os.ftruncate(fds[-1], size)
+        except BaseException:
+            _close_all(fds)
+            raise
+        pool = cls(n, fds)
+        for s in range(n):
+            pool.owner[s] = FREE
+        return pool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _attached, (self.n, [fd if fd == -1 else reduction.DupFd(fd) for fd in self._fds])
+
+    def memory(self, s: int) -> Memory:
+        if s not in self.maps:
+            self.maps[s] = Memory(self._fds[1 + s], SEGMENT)
+        return self.maps[s]
+
+    def _forget_left(self) -> None:
+        """Their memory goes when the last process has let go of it."""
+        for s in [s for s in range(self.n) if self.owner[s] == LEFT and self._fds[1 + s] >= 0]:
+            self.maps.pop(s, None)
+            os.close(self._fds[1 + s])
+            self._fds[1 + s] = -1
+
+    # ---------------------------------------------------------------- a worker's side
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        fcntl.lockf(self._fds[0], fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._fds[0], fcntl.LOCK_UN)
+
+    def _free(self) -> list[int]:
+        return [s for s in range(self.n) if self.owner[s] == FREE and not self.kept[s]]
+
+    def take(self, n: int) -> int | None:
+        """A free segment, if possible one that holds as much memory as is needed.
+
+        Of equal ones the first, so that the last ones stay unused, and tidy() can empty them.
+        """
+        if n > SEGMENT:
+            return None
+        with self._locked():
+            s = min(self._free(), key=lambda s: (abs(self.filled[s] - n), s), default=None)
+            if s is None:
+                return None
+            self.owner[s], self._uses[s] = -os.getpid(), self._uses[s] + 1
+        try:
+            self.memory(s)
+        except BaseException:
+            self.owner[s] = FREE
+            raise
+        return s
+
+    def keep(self, s: int) -> None:
+        """The user's code in this worker may refer to the segment, also when the trainer no longer does."""
+        self.kept[s] = os.getpid()
+
+    def let_go(self, s: int) -> None:
+        """Ends keep()."""
+        self.kept[s] = 0
+
+    def give_back(self, s: int) -> None:
+        """A segment that was taken is not sent."""
+        self.owner[s] = FREE
+
+    def tidy(self) -> None:
+        """Gives the memory of segments back that no worker has used since the last call."""
+        self._forget_left()
+        self.empty(lambda s: self._seen.get(s) == self._uses[s])
+        self._seen = {s: self._uses[s] for s in self._free()}
+
+    def empty(self, which: Callable[[int], bool]) -> None:
+        """Gives the memory of free segments back."""
+        for s in [s for s in self._free() if self.filled[s] and which(s)]:
+            with self._locked():
+                if s not in self._free() or not which(s):
+                    continue
+                self.owner[s] = -os.getpid()
+            self.memory(s).empty()
+            self.filled[s] = 0
+            self.owner[s] = FREE
+
+    # ---------------------------------------------------------------- the trainer's side
+
+    def lend(self, s: int, returned: Callable[..., None], *arguments: Any) -> Any:
+        """A buffer of a segment that a worker has sent. returned() is called when nothing refers to it any more."""
+        self._forget_left()
+        view = self.memory(s).view()
+        self._lent[s] = weakref.ref(view)
+        weakref.finalize(view, returned, weakref.ref(self.maps), self.owner, s, *arguments).atexit = False
+        self.owner[s] = TRAINER
+        return view
+
+    def forget(self, pid: int) -> None:
+        """A worker has ended: what it did not send is free."""
+        for s in range(self.n):
+            if self.owner[s] == -pid:
+                self.owner[s] = FREE
+            if self.kept[s] == pid:
+                self.kept[s] = 0
+
+    def close(self) -> None:
+        """The workers have ended. Gives memory back that a process of another loader may have inherited."""
+        for s in range(self.n):
+            lent = self._lent[s]() if s in self._lent else None
+            if self.filled[s] and self.owner[s] != LEFT and lent is None:
+                self.memory(s).empty()
+        self.maps.clear()
+        self._close_fds()
