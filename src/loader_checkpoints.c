@@ -9,6 +9,10 @@
  *
  * If the ops need whole images, checkpoints would not help, and none are made.
  *
+ * A device that decodes Huffman codes needs checkpoints for every crop, whatever the ops. So those of a file are
+ * completed when it is met again, which costs once as much as reading the rest of its codes. In the first epoch, they
+ * are only what decoding makes anyway.
+ *
  * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
  * only the ranges that the crop needs. If a cache keeps whole files, it reads whole files.
  */
@@ -53,7 +57,7 @@ size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
 {
     char folder[PATH_MAX] = "";
     if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED ||
-        (!crops(l) && l->options.device_work != STK_DEVICE_WORK_DECODE)) /* the device needs them for all images */
+        (!crops(l) && !loader_parcel_decodes(l)))
         return 0;
     const int64_t data = data_bytes(l), share = l->options.memory / 16;
     const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;
@@ -129,10 +133,13 @@ void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struc
     if (!l->cache.checkpoints)
         return;
     const uint8_t *found = find(l, w, m->sample, &w->checkpoint_bytes);
-    if (found)
+    if (found) {
         decoder_lend_checkpoints(w->desk.decoder, found, w->checkpoint_bytes);
-    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n)))
+        if (loader_parcel_decodes(l) && m->image.head.orientation == 1)
+            decoder_complete_checkpoints(w->desk.decoder);
+    } else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n))) {
         decoder_lend_checkpoints(w->desk.decoder, NULL, 0);
+    }
 }
 
 /* Checkpoints that were in memory were found without asking for the version of the file. */
@@ -147,6 +154,7 @@ void loader_checkpoints_keep(struct stk_loader *l, struct worker *w, int64_t sam
 {
     size_t n = 0;
     const void *made = l->cache.checkpoints ? decoder_new_checkpoints(w->desk.decoder, &n) : NULL;
-    if (made && n > w->checkpoint_bytes + w->checkpoint_bytes / 4)
+    const size_t more = loader_parcel_decodes(l) ? 0 : w->checkpoint_bytes / 4;
+    if (made && n > w->checkpoint_bytes + more)
         cache_renew(l->cache.checkpoints, sample, identity_of_grown(l, w, sample), made, n);
 }

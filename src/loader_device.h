@@ -50,6 +50,8 @@ void loader_device_close(struct stk_loader *l);
 void loader_device_follow(const struct stk_loader *l, struct depot *host);
 /* loader_parcel.c: decides whether the device may finish rows, and makes room for them in the image's field. */
 void loader_parcel_lay(struct stk_loader *l, struct field *fields);
+/* Whether the device may decode Huffman codes, and so needs the checkpoints of whole files. */
+bool loader_parcel_decodes(const struct stk_loader *l);
 /* Scratch memory and kernels on the device. */
 int loader_parcel_open(struct stk_loader *l, stk_error *e);
 /* Marks the row as made by the CPU; loader_parcel_make may change that. */

@@ -70,12 +70,17 @@ void loader_parcel_lay(struct stk_loader *l, struct field *fields)
     atomic_init(&d->share, work == STK_DEVICE_WORK_DECODE ? DECODE : work == STK_DEVICE_WORK_IDCT ? SHARES : 0);
 }
 
+bool loader_parcel_decodes(const struct stk_loader *l)
+{
+    return l->device.pitch > 0 && l->options.device_work != STK_DEVICE_WORK_IDCT;
+}
+
 int loader_parcel_open(struct stk_loader *l, stk_error *e)
 {
     const size_t rows = (size_t)l->options.batch_size, most = SCRATCH_MOST / SCRATCH_EACH;
     const size_t bytes = rows < most ? rows * SCRATCH_EACH : SCRATCH_MOST;
     return cuda_send_parcels(&l->device.send, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST,
-                             l->options.device_work != STK_DEVICE_WORK_IDCT, e);
+                             loader_parcel_decodes(l), e);
 }
 
 /* ------------------------------------------------------------------ one row */

@@ -39,7 +39,7 @@ struct decoder {
     void *states[N_FORMATS];
     const uint8_t *checkpoints; /* lent for the next image */
     size_t checkpoint_bytes;
-    bool checkpoints_wanted;
+    bool checkpoints_wanted, checkpoints_complete;
     stk_format checkpointed; /* format of the last image, if checkpoints were wanted; else STK_FORMAT_UNKNOWN */
 };
 
@@ -282,6 +282,11 @@ void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t
     d->checkpoints_wanted = true;
 }
 
+void decoder_complete_checkpoints(struct decoder *d)
+{
+    d->checkpoints_complete = true;
+}
+
 const void *decoder_new_checkpoints(const struct decoder *d, size_t *n)
 {
     const struct codec *c = codec_of(d->checkpointed);
@@ -293,7 +298,7 @@ void decoder_drop_checkpoints(struct decoder *d)
 {
     d->checkpoints = NULL;
     d->checkpoint_bytes = 0;
-    d->checkpoints_wanted = false;
+    d->checkpoints_wanted = d->checkpoints_complete = false;
     d->checkpointed = STK_FORMAT_UNKNOWN;
 }
 
@@ -303,6 +308,7 @@ static void take_checkpoints(struct decoder *d, struct image_job *job)
     job->checkpoints = d->checkpoints;
     job->checkpoint_bytes = d->checkpoint_bytes;
     job->checkpoints_wanted = d->checkpoints_wanted && !job->reference;
+    job->checkpoints_complete = d->checkpoints_complete;
     decoder_drop_checkpoints(d);
     if (job->checkpoints_wanted)
         d->checkpointed = job->head->format;

@@ -114,13 +114,27 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     return false;
 }
 
+/* Makes the missing checkpoints, unless the file is damaged after those that are known. */
+static void complete(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
+{
+    struct jpeg_checkpoints *c = &b->checkpoints;
+    const int32_t n = c->n;
+    struct jpeg_walk w;
+    if (!job->checkpoints_complete || job->ranges || f->restart || n > c->across * f->mcus_y)
+        return;
+    if (!jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, c) || !jpeg_walk_finish(&w, f->mcus_y, false))
+        c->n = n;
+}
+
 /* Copies the coded bytes of the crop, if known checkpoints delimit them. */
 static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
 {
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
     struct jpeg_walk w;
-    return job->region && job->region->codes &&
-           (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
+    if (!job->region || !job->region->codes)
+        return false;
+    complete(b, f, job);
+    return (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
            jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
            jpeg_groups_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
 }
@@ -138,14 +152,14 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
     if (!jpeg_checkpoints_read(&b->checkpoints, job->checkpoints, job->checkpoint_bytes, f, job->bytes, job->n))
         jpeg_checkpoints_reset(&b->checkpoints, f);
     int32_t known = b->checkpoints.n;
-    if (copy_codes(b, f, job))
-        return true;
-    bool ok = decode(b, f, job, out);
+    bool ok = copy_codes(b, f, job) || decode(b, f, job, out);
     if (!ok && known > 0 && !job->ranges && !job->region) {
         jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
     }
+    if (ok)
+        complete(b, f, job);
     if (ok && b->checkpoints.n > known &&
         jpeg_checkpoints_write(&b->checkpoints, f, orientation_of(job->head), job->bytes, job->n, &b->blob))
         b->blob.len = 0;

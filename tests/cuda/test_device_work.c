@@ -14,7 +14,7 @@
 #include "decode/jpeg_kernel.h"
 #include "support/open_loader.h"
 
-enum { SAMPLES = 48, BATCH = 7, SIDE = 400 };
+enum { SAMPLES = 48, BATCH = 7, SIDE = 400, CUT = 20 };
 
 static struct {
     void *bytes;
@@ -53,7 +53,7 @@ static void make_files(void)
         stk_error e = {0};
         CHECK_EQ(stk_encode(px, w, h, channels, (size_t)(w * channels), &o, &files[s].bytes, &files[s].n, &e), STK_OK);
     }
-    files[20].n = files[20].n * 2 / 3;
+    files[CUT].n = files[CUT].n * 2 / 3;
 }
 
 static int64_t count(void *user)
@@ -150,6 +150,35 @@ static void jpegs_are_finished_there(void)
     stk_options o = some_options("RandomResizedCrop(50) | RandomHorizontalFlip | Normalize");
     CHECK(compare(&o, 3) > 2 * SAMPLES);
     CHECK(decoded > SAMPLES / 2);
+}
+
+/* From the second epoch on, whatever the crops, because the checkpoints of a file are completed when it is met again. */
+static void all_codes_are_decoded_there(void)
+{
+    NEEDS_GPU();
+    const char *const ops[] = {crop, "Resize((40, 40))"};
+    for (int i = 0; i < 2; i++) {
+        stk_options o = some_options(ops[i]);
+        o.device = "cuda";
+        o.device_work = STK_DEVICE_WORK_DECODE;
+        o.idle = 1; /* nothing but the rows asked for */
+        stk_loader *l = open_loader(&o);
+        stk_stats before = {0}, s;
+        for (int epoch = 0; epoch < 6; epoch++) {
+            for (int64_t k = 0; k < SAMPLES; k++) {
+                stk_batch *b = NULL;
+                CHECK_EQ(stk_loader_get(l, &k, NULL, 1, epoch, &b, NULL), k == CUT ? STK_EDATA : STK_OK);
+                stk_release(b);
+            }
+            CHECK_EQ(stk_stats_get(l, &s), STK_OK);
+            const int64_t finished = s.device_samples - before.device_samples,
+                          coded = s.device_decoded - before.device_decoded;
+            CHECK(finished > SAMPLES / 2);
+            CHECK_EQ(coded, epoch == 0 ? 0 : finished);
+            before = s;
+        }
+        stk_close(l);
+    }
 }
 
 /* Whatever it chooses, and whenever it moves. */
@@ -362,7 +391,7 @@ int main(int argc, char **argv)
     make_files();
     stk_gpu gpu;
     ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
-    TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(auto_is_equal),
+    TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(all_codes_are_decoded_there), T(auto_is_equal),
           T(all_forms_are_equal), T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu),
           T(coefficients_from_caches_are_equal), T(batches_of_all_sizes_are_equal), T(single_rows_are_equal),
           T(closing_waits_for_the_device), T(damage_is_noticed), T(the_choice_is_explained))

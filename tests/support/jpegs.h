@@ -96,6 +96,7 @@ struct jpegs {
     struct jpeg_baseline *own;
     struct arena theirs, ours;
     struct buf *checkpoints; /* not NULL: lent and kept */
+    bool complete;           /* down to the end of the file */
     int64_t images, by_us, different;
 };
 
@@ -172,6 +173,7 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
                                   .checkpoints = j->checkpoints ? j->checkpoints->data : NULL,
                                   .checkpoint_bytes = j->checkpoints ? j->checkpoints->len : 0,
                                   .checkpoints_wanted = j->checkpoints != NULL,
+                                  .checkpoints_complete = j->complete,
                                   .arena = &j->ours};
     j->images++;
     if (!jpeg_baseline_pixels(j->own, &job, &ours)) {

@@ -62,6 +62,39 @@ static struct buf checkpoints_of(struct jpegs *j, const uint8_t *bytes, size_t n
     return checkpoints;
 }
 
+/* One crop and a second one make all of them, and a file that is cut off is judged as before. */
+static void completed(void)
+{
+    struct jpegs j;
+    int64_t completed = 0;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    for (uint32_t i = 0; i < 400; i++) {
+        struct jpeg_spec s;
+        struct buf checkpoints = {0};
+        size_t n;
+        uint32_t seed = i;
+        unsigned char *bytes = some_file(i, &s, &n);
+        struct buf all = checkpoints_of(&j, bytes, n);
+        const size_t kept = i % 4 ? n : n - noise(&seed) % (n / 2);
+        j.checkpoints = &checkpoints;
+        for (int k = 0; k < 6; k++) {
+            const struct rect crop = test_image_crop(s.w, s.h, &seed);
+            j.complete = k > 0;
+            const bool ours = jpegs_compare(&j, bytes, kept, &crop, false, "completed");
+            if (ours && k > 0 && kept == n && s.restart == 0)
+                CHECK(checkpoints.len == all.len && memcmp(checkpoints.data, all.data, all.len) == 0);
+            completed += ours && k > 0;
+        }
+        j.complete = false;
+        buf_done(&checkpoints);
+        buf_done(&all);
+        free(bytes);
+    }
+    CHECK(completed > 1500);
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+}
+
 /* Damage outside the crop is not noticed. Damage inside is judged by libjpeg. */
 static void later_damage(void)
 {
@@ -369,7 +402,7 @@ static void photos(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(ranges_of_others),
+    TESTS(T(growing), T(completed), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(ranges_of_others),
           T(photos))
 }
 
