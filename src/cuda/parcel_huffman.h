@@ -51,21 +51,19 @@ struct parcel_bits {
     const uint8_t *p, *end;
 };
 
-/* At least 32 bits; zeros after a marker or the end. */
+/* At least 32 bits; zeros after the end. */
 ON_DEVICE void parcel_refill(struct parcel_bits *r)
 {
     if (r->n >= 32)
         return;
     while (r->n < 56) {
-        const uint32_t byte = r->p < r->end ? *r->p : 0xff;
-        if (byte == 0xff && (r->end - r->p < 2 || r->p[1] != 0)) {
+        if (r->p >= r->end) {
             r->made_up += 56 - r->n;
             r->n = 56;
             return;
         }
-        r->bits |= (uint64_t)byte << (56 - r->n);
+        r->bits |= (uint64_t)*r->p++ << (56 - r->n);
         r->n += 8;
-        r->p += byte == 0xff ? 2 : 1;
     }
 }
 
@@ -123,14 +121,10 @@ ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const uint8_t *codes, co
     return 1;
 }
 
-/* Where the next bit is, as decode/jpeg_entropy.c counts: FF 00 is two bytes. */
+/* Where the next bit is. */
 ON_DEVICE uint32_t parcel_at(const struct parcel_bits *r, const uint8_t *region)
 {
-    const uint8_t *p = r->p;
-    const int32_t left = r->n - r->made_up;
-    for (int32_t i = left; i > 0; i -= 8)
-        p -= p[-1] == 0 && p[-2] == 0xff ? 2 : 1;
-    return (uint32_t)(p - region) * 8 + ((uint32_t)-left & 7);
+    return (uint32_t)(r->p - region) * 8 - (uint32_t)(r->n - r->made_up);
 }
 
 ON_DEVICE uint32_t parcel_groups_x(const struct parcel *p)

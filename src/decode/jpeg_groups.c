@@ -8,8 +8,6 @@
 
 #include "base/buf.h"
 
-enum { AHEAD = 2 }; /* bytes after the last bit, so that FF is not separated from the 00 after it */
-
 static bool add_tables(struct buf *out, const struct jpeg_frame *f)
 {
     for (int i = 0; i < f->n_components; i++)
@@ -28,19 +26,42 @@ static bool add_tables(struct buf *out, const struct jpeg_frame *f)
     return true;
 }
 
-/* The bytes of groups first to end, which are in one row, and where each group starts. */
-static bool add_row(struct buf *out, const struct jpeg_checkpoints *c, int32_t first, int32_t end, const uint8_t *file,
-                    size_t n, struct jpeg_group *to)
+/* Copies bytes without the 00 after each FF. Returns false at anything else after an FF: a marker. */
+static bool copy_bytes(uint8_t **to, const uint8_t *from, const uint8_t *end, const uint8_t *file_end)
 {
-    const uint64_t from = c->at[first].bit / 8, behind = (c->at[end].bit + 7) / 8 + AHEAD;
-    const uint64_t stop = behind < n ? behind : n;
-    const uint64_t moved = out->len - from; /* may wrap around, and back */
-    if (stop < from || buf_add(out, file + from, (size_t)(stop - from)))
-        return false;
-    for (int32_t g = first; g <= end; g++, to++) {
-        *to = (struct jpeg_group){.bit = (uint32_t)(c->at[g].bit + 8 * moved), .stop = (uint32_t)(stop + moved)};
-        memcpy(to->dc, c->at[g].dc, sizeof to->dc);
+    while (from < end) {
+        const uint8_t *ff = memchr(from, 0xff, (size_t)(end - from));
+        const size_t n = (size_t)((ff ? ff + 1 : end) - from);
+        memcpy(*to, from, n);
+        *to += n;
+        if (!ff)
+            return true;
+        if (ff + 1 == file_end || ff[1] != 0)
+            return false;
+        from = ff + 2;
     }
+    return true;
+}
+
+/* The bytes of n groups from `at` on, which are in one row, and where each group starts. */
+static bool add_row(struct buf *out, const struct jpeg_checkpoint *at, int32_t n, const uint8_t *file, size_t file_n,
+                    struct jpeg_group *groups)
+{
+    const uint64_t from = at[0].bit / 8, behind = (at[n].bit + 7) / 8;
+    uint8_t *to = out->data + out->len;
+    if (behind > file_n || behind < from || behind - from > out->max - out->len)
+        return false;
+    for (int32_t i = 0; i <= n; i++) {
+        groups[i].bit = (uint32_t)(8 * (size_t)(to - out->data) + at[i].bit % 8);
+        memcpy(groups[i].dc, at[i].dc, sizeof groups[i].dc);
+        groups[i].unused = 0;
+        const uint64_t next = i < n ? at[i + 1].bit / 8 : behind;
+        if (!copy_bytes(&to, file + at[i].bit / 8, file + next, file + file_n))
+            return false;
+    }
+    out->len = (size_t)(to - out->data);
+    for (int32_t i = 0; i <= n; i++)
+        groups[i].stop = (uint32_t)out->len;
     return true;
 }
 
@@ -64,20 +85,24 @@ static void describe(struct dct_region *p, const struct jpeg_frame *f, const str
 bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
                        const struct jpeg_checkpoints *c, const uint8_t *file, size_t n)
 {
-    struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
+    static const uint8_t slack[JPEG_GROUPS_SLACK];
+    const size_t most = UINT32_MAX / 8, room = p->room < most ? p->room : most;
+    struct buf out = {.data = p->to, .cap = room, .max = room};
     p->used = 0;
     if (f->restart || need->end * c->across >= c->n || !add_tables(&out, f))
         return false;
     describe(p, f, need, c);
-    const int32_t first = need->x0 / c->every, end = (need->x1 - 1) / c->every + 1;
-    const size_t row_bytes = (size_t)(end - first + 1) * sizeof(struct jpeg_group);
+    const int32_t first = need->x0 / c->every, across = (need->x1 - 1) / c->every + 1 - first;
+    const size_t row_bytes = (size_t)(across + 1) * sizeof(struct jpeg_group);
     struct jpeg_group *to = (struct jpeg_group *)(void *)(out.data + out.len);
     if (buf_reserve(&out, out.len + row_bytes * (size_t)p->down))
         return false;
     out.len += row_bytes * (size_t)p->down;
-    for (int32_t y = need->y0; y < need->y1; y++, to += end - first + 1)
-        if (!add_row(&out, c, y * c->across + first, y * c->across + end, file, n, to))
+    for (int32_t y = need->y0; y < need->y1; y++, to += across + 1)
+        if (!add_row(&out, &c->at[y * c->across + first], across, file, n, to))
             return false;
+    if (buf_add(&out, slack, sizeof slack))
+        return false;
     p->used = out.len;
     return true;
 }
