@@ -123,12 +123,10 @@ int loader_device_fields(struct stk_loader *l, const struct field *fields, int n
     d->plain = !levels.tables && (levels.channels == 1 || !levels.planar);
     int rc = cuda_send_init(&d->send, d->cuda, d->plain ? NULL : &levels, e);
     if (rc == STK_OK && d->pitch)
-        rc = loader_parcel_open(l, e);
+        rc = loader_parcel_open(l, &levels, e);
     if (rc != STK_OK || (d->plain && !d->pitch) || image->kind == FIELD_OPEN)
         return rc;
-    const size_t rows = (size_t)l->options.batch_size,
-                 made = (size_t)(image->shape[0] * image->shape[1] * image->shape[2]);
-    return cuda_send_reserve(&d->send, image->bytes * rows, d->pitch && !d->plain ? made * rows : 0, e);
+    return cuda_send_reserve(&d->send, image->bytes * (size_t)l->options.batch_size, e);
 }
 
 /* ------------------------------------------------------------------ memory */

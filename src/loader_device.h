@@ -53,7 +53,7 @@ void loader_parcel_lay(struct stk_loader *l, struct field *fields);
 /* Whether the device may decode Huffman codes, and so needs the checkpoints of whole files. */
 bool loader_parcel_decodes(const struct stk_loader *l);
 /* Scratch memory and kernels on the device. */
-int loader_parcel_open(struct stk_loader *l, stk_error *e);
+int loader_parcel_open(struct stk_loader *l, const struct cuda_levels *levels, stk_error *e);
 /* Marks the row as made by the CPU; loader_parcel_make may change that. */
 void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_t row);
 /* Writes into the row what the device needs to finish it. Returns false if the CPU must make its pixels. */

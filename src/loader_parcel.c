@@ -75,11 +75,11 @@ bool loader_parcel_decodes(const struct stk_loader *l)
     return l->device.pitch > 0 && l->options.device_work != STK_DEVICE_WORK_IDCT;
 }
 
-int loader_parcel_open(struct stk_loader *l, stk_error *e)
+int loader_parcel_open(struct stk_loader *l, const struct cuda_levels *levels, stk_error *e)
 {
     const size_t rows = (size_t)l->options.batch_size, most = SCRATCH_MOST / SCRATCH_EACH;
     const size_t bytes = rows < most ? rows * SCRATCH_EACH : SCRATCH_MOST;
-    return cuda_send_parcels(&l->device.send, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST,
+    return cuda_send_parcels(&l->device.send, levels, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST,
                              loader_parcel_decodes(l), e);
 }
 

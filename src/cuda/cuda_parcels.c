@@ -2,15 +2,13 @@
 /*
  * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
  *
- *     huffman     a thread for each group of MCUs
- *     expand      a thread for each chunk of coefficients
- *     idct        a thread for each block
- *     colour      a thread for each pixel of the crop
- *     between     a thread for each pixel after the first of two passes of a resize
- *     finish      a thread for each pixel of the row
+ *     huffman     codes to samples: a thread for each group of MCUs
+ *     expand      coefficients to samples: a block of threads for each chunk, a thread for each block of coefficients
+ *     colour      samples to pixels, and the pass across of a resize: a block of threads for a few rows of the crop
+ *     down        the pass down, if it comes before the one across
+ *     finish      the last pass, and numbers in the layout of the batch: a thread for four pixels
  *
- * All passes but the first are limited by memory, and all of them together take a small part of the time that the bus
- * needs for the rows; so each is a kernel of its own, and none keeps anything for the next one.
+ * Coefficients stay near the threads. Samples and pixels go through memory once.
  */
 #include "cuda/cuda_parcels.h"
 
@@ -19,27 +17,30 @@
 
 _Static_assert(sizeof(struct parcel) <= PARCEL_ALIGN, "a head");
 
-enum { WAVE_ROWS = 4096, MOST_BLOCKS = 1024 }; /* of a grid, down and across */
+enum { WAVE_ROWS = 4096 }; /* of a grid */
 
 static const struct {
     const char *name;
     unsigned threads; /* of a block */
 } passes[PASSES] = {
-    [PASS_HUFFMAN] = {"parcels_huffman", 128}, [PASS_EXPAND] = {"parcels_expand", 64},
-    [PASS_IDCT] = {"parcels_idct", 128},       [PASS_COLOUR] = {"parcels_colour", 256},
-    [PASS_BETWEEN] = {"parcels_between", 256}, [PASS_FINISH] = {"parcels_finish", 256},
+    [PASS_HUFFMAN] = {"parcels_huffman", PARCEL_GROUPS}, [PASS_EXPAND] = {"parcels_expand", PARCEL_GROUPS},
+    [PASS_COLOUR] = {"parcels_colour", 128},             [PASS_DOWN] = {"parcels_down", 256},
+    [PASS_FINISH] = {NULL, 256},
 };
 
-/* What is needed to learn of damage. */
-static int watch(struct cuda_parcels *p)
+/* The tables, and what is needed to learn of damage. */
+static int begin(struct cuda_parcels *p, const uint8_t *tables, bool codes)
 {
+    static const uint8_t undamaged[PARCEL_ALIGN];
     struct cuda *c = p->c;
-    p->damaged = cuda_host_alloc(c, PARCEL_ALIGN);
-    if (!p->damaged)
+    const uint64_t to = (uint64_t)(uintptr_t)p->scratch;
+    if (codes && !(p->damaged = cuda_host_alloc(c, PARCEL_ALIGN)))
         return CUDA_OUT_OF_MEMORY;
-    atomic_init(p->damaged, 0);
-    const int rc =
-        c->api.copy_in((uint64_t)(uintptr_t)p->scratch, (const void *)p->damaged, sizeof *p->damaged, c->stream);
+    if (codes)
+        atomic_init(p->damaged, 0);
+    int rc = c->api.copy_in(to, tables, PARCEL_TABLES, c->stream);
+    if (rc == 0)
+        rc = c->api.copy_in(to + PARCEL_TABLES, undamaged, sizeof undamaged, c->stream);
     return rc == 0 ? c->api.stream_synchronize(c->stream) : rc;
 }
 
@@ -55,17 +56,19 @@ int cuda_parcels_check(const struct cuda_parcels *p, stk_error *e)
                            row - 1);
 }
 
-int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, bool codes, stk_error *e)
+int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, const char *finish, const uint8_t *tables, size_t scratch,
+                      bool codes, stk_error *e)
 {
     *p = (struct cuda_parcels){.c = c};
     for (int i = 0; i < PASSES; i++) {
-        const int rc = c->api.module_function(&p->kernels[i], c->module, passes[i].name);
+        const char *name = i == PASS_FINISH ? finish : passes[i].name;
+        const int rc = c->api.module_function(&p->kernels[i], c->module, name);
         if (rc != 0)
             return cuda_failed(&c->api, rc, "cannot find a kernel", e);
     }
     p->scratch = cuda_device_alloc(c, scratch);
     p->scratch_bytes = p->scratch ? scratch : 0;
-    const int rc = !p->scratch ? CUDA_OUT_OF_MEMORY : codes ? watch(p) : 0;
+    const int rc = p->scratch ? begin(p, tables, codes) : CUDA_OUT_OF_MEMORY;
     return rc == 0 ? STK_OK : cuda_failed(&c->api, rc, "cannot open the loader", e);
 }
 
@@ -80,61 +83,72 @@ void cuda_parcels_done(struct cuda_parcels *p)
 
 /* ------------------------------------------------------------------ scratch memory */
 
-static size_t larger(size_t a, size_t b)
+enum { FRONT = PARCEL_TABLES + PARCEL_ALIGN }; /* bytes before the memory of parcels */
+
+/* Samples, then the pixels between two passes in the same place. */
+static size_t sample_bytes(const struct parcel *p)
 {
-    return parcel_aligned(a > b ? a : b);
+    const size_t samples = (size_t)parcel_first(p, p->components) * 64;
+    const size_t between = parcel_begins_down(p) ? (size_t)p->crop_w * (size_t)p->out_h * 4 : 0;
+    return parcel_aligned(samples > between ? samples : between);
 }
 
-/* Coefficients, then pixels in the same place. */
-static size_t coefficient_bytes(const struct parcel *p)
+static size_t pixel_bytes(const struct parcel *p)
 {
-    return larger((size_t)parcel_first(p, p->components) * 128, (size_t)p->crop_w * (size_t)p->crop_h * 3);
+    return parcel_aligned((size_t)parcel_width(p) * (size_t)p->crop_h * 4);
 }
 
 size_t cuda_parcel_scratch(const struct parcel *p)
 {
-    /* Samples, then what is between the passes in the same place. */
-    const size_t samples = larger((size_t)parcel_first(p, p->components) * 64, (size_t)parcel_between_pixels(p) * 3);
-    return PARCEL_ALIGN + coefficient_bytes(p) + samples;
+    return p->crop_w > PARCEL_STRIP ? SIZE_MAX : FRONT + sample_bytes(p) + pixel_bytes(p);
 }
 
 /* ------------------------------------------------------------------ waves */
 
-/* How much there is to do, at most for one row. */
+/* How many blocks of threads each pass could use: for one row at most, and for all. */
 struct wave {
     uint32_t first, end;
-    uint32_t n[PASSES];
+    uint32_t most[PASSES];
+    uint64_t all[PASSES];
 };
 
-static void count(struct wave *w, enum cuda_pass pass, uint32_t n)
+static void count(struct wave *w, enum cuda_pass pass, uint32_t things, uint32_t each)
 {
-    w->n[pass] = n > w->n[pass] ? n : w->n[pass];
+    const uint32_t n = (things + each - 1) / each;
+    w->most[pass] = n > w->most[pass] ? n : w->most[pass];
+    w->all[pass] += n;
+}
+
+static void count_parcel(struct wave *w, const struct parcel *p)
+{
+    if (p->kind == PARCEL_CODED)
+        count(w, PASS_HUFFMAN, parcel_groups(p), PARCEL_GROUPS);
+    else
+        count(w, PASS_EXPAND, parcel_chunks_x(p) * (uint32_t)p->down, 1);
+    count(w, PASS_COLOUR, (uint32_t)p->crop_h, parcel_strip_rows(p));
+    if (parcel_begins_down(p))
+        count(w, PASS_DOWN, (uint32_t)(p->crop_w * p->out_h), PARCEL_TILE);
 }
 
 /* The rows from `first` on that fit into the scratch memory together. */
 static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_rows *r, uint32_t first, bool place)
 {
-    struct wave w = {.first = first, .end = first, .n = {[PASS_FINISH] = r->pixels}};
-    size_t used = PARCEL_ALIGN;
+    struct wave w = {.first = first, .end = first};
+    size_t used = FRONT;
     for (; w.end < r->rows && w.end - first < WAVE_ROWS; w.end++) {
         struct parcel *at = (struct parcel *)(void *)(r->at + (w.end + 1) * r->pitch - PARCEL_ALIGN);
-        if (at->kind == PARCEL_PIXELS)
-            continue;
-        const size_t bytes = cuda_parcel_scratch(at) - PARCEL_ALIGN;
+        const bool finished = at->kind == PARCEL_PIXELS;
+        const size_t bytes = finished ? 0 : cuda_parcel_scratch(at) - FRONT;
         if (used + bytes > p->scratch_bytes)
             break;
-        if (place) {
-            at->coefficients = used;
-            at->samples = used + coefficient_bytes(at);
+        if (place && !finished) {
+            at->samples = used;
+            at->pixels = used + sample_bytes(at);
         }
         used += bytes;
-        if (at->kind == PARCEL_CODED)
-            count(&w, PASS_HUFFMAN, parcel_groups(at));
-        else
-            count(&w, PASS_EXPAND, parcel_chunks(at));
-        count(&w, PASS_IDCT, parcel_first(at, at->components));
-        count(&w, PASS_COLOUR, (uint32_t)(at->crop_w * at->crop_h));
-        count(&w, PASS_BETWEEN, parcel_between_pixels(at));
+        if (!finished)
+            count_parcel(&w, at);
+        count(&w, PASS_FINISH, (r->pixels + 3) / 4, PARCEL_TILE);
     }
     return w;
 }
@@ -145,15 +159,22 @@ void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r)
         row = next_wave(p, r, row, true).end;
 }
 
+/* A row of the grid has a block of threads for each thing that an average row has, and for twice as many: few rows have
+ * more, and blocks without work take time as well. */
+static unsigned grid_width(const struct wave *w, enum cuda_pass pass)
+{
+    const uint64_t rows = w->end - w->first, enough = (2 * w->all[pass] + rows - 1) / rows;
+    return enough < w->most[pass] ? (unsigned)enough : w->most[pass];
+}
+
 static int launch(const struct cuda_parcels *p, const struct cuda_rows *r, const struct wave *w, enum cuda_pass pass,
                   const void *raw, void *made)
 {
     uint64_t from = (uint64_t)(uintptr_t)raw, to = (uint64_t)(uintptr_t)made, scratch = (uint64_t)(uintptr_t)p->scratch;
     uint32_t first = w->first, pitch = (uint32_t)r->pitch, pixels = r->pixels;
     void *arguments[] = {&from, &to, &scratch, &first, &pitch, &pixels};
-    const unsigned threads = passes[pass].threads, blocks = (w->n[pass] + threads - 1) / threads;
-    return p->c->api.launch(p->kernels[pass], blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, w->end - w->first, 1,
-                            threads, 1, 1, 0, p->c->stream, arguments, NULL);
+    return p->c->api.launch(p->kernels[pass], grid_width(w, pass), w->end - w->first, 1, passes[pass].threads, 1, 1, 0,
+                            p->c->stream, arguments, NULL);
 }
 
 int cuda_parcels_run(const struct cuda_parcels *p, const struct cuda_rows *r, const void *raw, void *made)
@@ -162,11 +183,12 @@ int cuda_parcels_run(const struct cuda_parcels *p, const struct cuda_rows *r, co
     for (uint32_t row = 0; row < r->rows && rc == 0;) {
         const struct wave w = next_wave(p, r, row, false);
         for (int i = 0; i < PASSES && rc == 0; i++)
-            if (w.n[i] > 0)
+            if (w.most[i] > 0)
                 rc = launch(p, r, &w, (enum cuda_pass)i, raw, made);
         row = w.end;
     }
     if (rc == 0 && p->damaged)
-        rc = p->c->api.copy_out((void *)p->damaged, (uint64_t)(uintptr_t)p->scratch, sizeof *p->damaged, p->c->stream);
+        rc = p->c->api.copy_out((void *)p->damaged, (uint64_t)(uintptr_t)p->scratch + PARCEL_TABLES, sizeof *p->damaged,
+                                p->c->stream);
     return rc;
 }

@@ -44,11 +44,17 @@ static int put_tables(struct cuda_send *s, const struct cuda_levels *v, stk_erro
     return rc == 0 ? STK_OK : cuda_failed(&s->c->api, rc, "cannot copy to the GPU", e);
 }
 
+/* The name of a kernel that makes these numbers. */
+static void name_kernel(const struct cuda_levels *v, const char *prefix, char *name, size_t n)
+{
+    const char *layout = v->channels == 1 ? "single" : v->planar ? "planar" : "interleaved";
+    snprintf(name, n, "%s%s_%zu", prefix, layout, v->element);
+}
+
 static int find_kernel(struct cuda_send *s, const struct cuda_levels *v, stk_error *e)
 {
     char name[32];
-    const char *layout = v->channels == 1 ? "single" : v->planar ? "planar" : "interleaved";
-    snprintf(name, sizeof name, "%s_%zu", layout, v->element);
+    name_kernel(v, "", name, sizeof name);
     const int rc = s->c->api.module_function(&s->kernel, s->c->module, name);
     return rc == 0 ? STK_OK : cuda_failed(&s->c->api, rc, "cannot find a kernel", e);
 }
@@ -103,8 +109,6 @@ void cuda_send_done(struct cuda_send *s)
     cuda_parcels_done(&s->parcels);
     if (s->raw)
         cuda_device_free(s->c, s->raw, s->raw_bytes);
-    if (s->made)
-        cuda_device_free(s->c, s->made, s->made_bytes);
     if (s->tables)
         cuda_device_free(s->c, s->tables, s->table_bytes);
     *s = (struct cuda_send){0};
@@ -112,45 +116,43 @@ void cuda_send_done(struct cuda_send *s)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Replaces a buffer by a larger one, once nothing reads it any more. */
-static int make_room(struct cuda_send *s, void **buffer, size_t *has, size_t bytes, stk_error *e)
+/* Replaces the buffer by a larger one, once nothing reads it any more. */
+static int make_room(struct cuda_send *s, size_t bytes, stk_error *e)
 {
-    if (bytes <= *has)
+    if (bytes <= s->raw_bytes)
         return STK_OK;
     s->c->api.stream_synchronize(s->c->stream);
-    if (*buffer)
-        cuda_device_free(s->c, *buffer, *has);
-    *buffer = cuda_device_alloc(s->c, bytes);
-    *has = *buffer ? bytes : 0;
-    return *buffer ? STK_OK : cuda_failed(&s->c->api, CUDA_OUT_OF_MEMORY, "cannot send a batch", e);
+    if (s->raw)
+        cuda_device_free(s->c, s->raw, s->raw_bytes);
+    s->raw = cuda_device_alloc(s->c, bytes);
+    s->raw_bytes = s->raw ? bytes : 0;
+    return s->raw ? STK_OK : cuda_failed(&s->c->api, CUDA_OUT_OF_MEMORY, "cannot send a batch", e);
 }
 
-static int make_rooms(struct cuda_send *s, size_t raw, size_t made, stk_error *e)
-{
-    const int rc = make_room(s, &s->raw, &s->raw_bytes, raw, e);
-    return rc == STK_OK ? make_room(s, &s->made, &s->made_bytes, made, e) : rc;
-}
-
-int cuda_send_reserve(struct cuda_send *s, size_t raw, size_t made, stk_error *e)
+int cuda_send_reserve(struct cuda_send *s, size_t raw, stk_error *e)
 {
     int mode;
     int rc = cuda_enter(s->c, &mode, e);
     if (rc != STK_OK)
         return rc;
     pthread_mutex_lock(&s->c->lock);
-    rc = make_rooms(s, raw, made, e);
+    rc = make_room(s, raw, e);
     pthread_mutex_unlock(&s->c->lock);
     cuda_leave(s->c, mode);
     return rc;
 }
 
-int cuda_send_parcels(struct cuda_send *s, size_t scratch, bool codes, stk_error *e)
+int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, bool codes, stk_error *e)
 {
     int mode;
     int rc = cuda_enter(s->c, &mode, e);
     if (rc != STK_OK)
         return rc;
-    rc = cuda_parcels_init(&s->parcels, s->c, scratch, codes, e);
+    char finish[32];
+    uint8_t tables[PARCEL_TABLES] = {0};
+    name_kernel(levels, "finish_", finish, sizeof finish);
+    fill_tables(levels, tables, 3 * 256 * levels->element);
+    rc = cuda_parcels_init(&s->parcels, s->c, finish, tables, scratch, codes, e);
     cuda_leave(s->c, mode);
     return rc;
 }
@@ -193,9 +195,9 @@ static struct cuda_timing *next_timing(struct cuda_send *s)
 }
 
 /* Makes numbers from the pixels of an item, in its layout. */
-static int make_numbers(struct cuda_send *s, const struct cuda_item *item, const void *pixel_rows)
+static int make_numbers(struct cuda_send *s, const struct cuda_item *item)
 {
-    uint64_t from = (uint64_t)(uintptr_t)pixel_rows, to = (uint64_t)(uintptr_t)item->to,
+    uint64_t from = (uint64_t)(uintptr_t)s->raw, to = (uint64_t)(uintptr_t)item->to,
              tables = (uint64_t)(uintptr_t)s->tables;
     uint32_t pixels = item->pixels, rows = item->rows;
     void *arguments[] = {&from, &to, &tables, &pixels, &rows};
@@ -214,11 +216,9 @@ static struct cuda_rows rows_of(const struct cuda_item *item)
 static int run_kernels(struct cuda_send *s, const struct cuda_item *item)
 {
     if (!item->pitch)
-        return make_numbers(s, item, s->raw);
+        return make_numbers(s, item);
     const struct cuda_rows rows = rows_of(item);
-    void *made = s->kernel ? s->made : item->to;
-    const int rc = cuda_parcels_run(&s->parcels, &rows, s->raw, made);
-    return rc == 0 && s->kernel ? make_numbers(s, item, made) : rc;
+    return cuda_parcels_run(&s->parcels, &rows, s->raw, item->to);
 }
 
 static int record(const struct cuda_send *s, void *event)
@@ -259,8 +259,7 @@ static int send_all(struct cuda_send *s, const struct cuda_item *items, int n, s
         if (items[i].pitch)
             cuda_parcels_place(&s->parcels, &rows);
         if (items[i].pixels)
-            rc =
-                make_rooms(s, items[i].bytes, items[i].pitch && s->kernel ? (size_t)rows.rows * rows.pixels * 3 : 0, e);
+            rc = make_room(s, items[i].bytes, e);
         if (rc == STK_OK)
             rc = cuda_fence_reuse(items[i].to_fence, e);
     }

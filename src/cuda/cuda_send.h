@@ -19,9 +19,8 @@ struct cuda_send {
     struct cuda *c;
     void *kernel; /* NULL: everything is copied as it is */
     void *tables;
-    void *raw;  /* where bytes arrive that kernels read */
-    void *made; /* pixels that were made from parcels */
-    size_t raw_bytes, made_bytes, table_bytes;
+    void *raw; /* where bytes arrive that kernels read */
+    size_t raw_bytes, table_bytes;
     struct cuda_parcels parcels;
     struct cuda_timing timings[SEND_TIMINGS];
     int next;
@@ -52,10 +51,10 @@ struct cuda_levels {
 /* levels may be NULL: images are copied as they are. Accepts in done whatever init may leave. */
 int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels *levels, stk_error *e);
 void cuda_send_done(struct cuda_send *s);
-/* Room for bytes that kernels read, and for pixels from parcels; sending makes more if it needs more. */
-int cuda_send_reserve(struct cuda_send *s, size_t raw, size_t made, stk_error *e);
-/* Lets items have parcels, also of codes, with this much scratch memory. */
-int cuda_send_parcels(struct cuda_send *s, size_t scratch, bool codes, stk_error *e);
+/* Room for bytes that kernels read; sending makes more if it needs more. */
+int cuda_send_reserve(struct cuda_send *s, size_t raw, stk_error *e);
+/* Lets items have parcels, also of codes, with this much scratch memory. levels->tables may be NULL: bytes stay bytes. */
+int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, bool codes, stk_error *e);
 /* Adds the batches that have arrived to the statistics. Needs the context and the lock of the device. */
 void cuda_send_count(struct cuda_send *s);
 /* Sends a batch. Any thread may call it. It does not wait: the fences do. */

@@ -1,219 +1,315 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.cu -- what runs on the device: parcels become bytes of images, and these become what the batch contains.
+ * kernels.cu -- what runs on the device: parcels become pixels, and bytes become what the batch contains.
  *
  * Rows cross the bus as bytes, pixels interleaved. Here a byte becomes a number by the tables of transform/levels.h, so
- * that the result has the same bits as on the CPU, and pixels are put into the layout of the batch. A kernel's name
- * says the layout and the bytes of a number: planar_2 makes NCHW of float16 or bfloat16.
+ * that the result has the same bits as on the CPU, and pixels are put into the layout of the batch. The end of a
+ * kernel's name says the layout and the bytes of a number: planar_2 makes NCHW of float16 or bfloat16.
  *
- * The C of each kernel defines its result. A C compiler sees only that, nvcc only the kernels. Of the kernels for
- * parcels, both compile the same text.
+ * nvcc and a C compiler compile the same text. In C, one thread does the work of all threads of a block: a kernel is a
+ * sequence of loops over EACH thing, with SYNC between those that depend on each other.
  */
 #include "cuda/parcel_huffman.h"
 
-#ifndef __CUDACC__
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#define PLANAR(T, bytes)                                                                                               \
-    static void planar_##bytes(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)              \
-    {                                                                                                                  \
-        for (size_t row = 0; row < rows; row++)                                                                        \
-            for (size_t i = 0; i < pixels; i++)                                                                        \
-                for (size_t c = 0; c < 3; c++)                                                                         \
-                    out[(3 * row + c) * pixels + i] = table[256 * c + in[3 * (row * pixels + i) + c]];                 \
-    }
-#define INTERLEAVED(T, bytes)                                                                                          \
-    static void interleaved_##bytes(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)         \
-    {                                                                                                                  \
-        for (size_t i = 0; i < (size_t)rows * pixels; i++)                                                             \
-            for (size_t c = 0; c < 3; c++)                                                                             \
-                out[3 * i + c] = table[256 * c + in[3 * i + c]];                                                       \
-    }
-#define SINGLE(T, bytes)                                                                                               \
-    static void single_##bytes(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)              \
-    {                                                                                                                  \
-        for (size_t i = 0; i < (size_t)rows * pixels; i++)                                                             \
-            out[i] = table[in[i]];                                                                                     \
-    }
-
-PLANAR(uint8_t, 1)
-PLANAR(uint16_t, 2)
-PLANAR(uint32_t, 4)
-INTERLEAVED(uint16_t, 2)
-INTERLEAVED(uint32_t, 4)
-SINGLE(uint16_t, 2)
-SINGLE(uint32_t, 4)
-
-#else
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-template <typename T> struct alignas(4 * sizeof(T)) four {
-    T v[4];
-};
-
-/* Where channel c of a pixel of a row is. planar: channels are apart; otherwise they are together. */
-template <int C, bool planar> __device__ u64 place(u32 pixels, u64 row, u32 pixel, u32 c)
-{
-    return planar ? (C * row + c) * pixels + pixel : C * (row * pixels + pixel) + c;
-}
-
-template <typename T, int C, bool planar>
-__device__ void turn_one(const u8 *in, T *out, const T *tables, u32 pixels, u64 row, u32 pixel)
-{
-    for (u32 c = 0; c < C; c++)
-        out[place<C, planar>(pixels, row, pixel, c)] =
-            tables[256 * c + in[place<C, false>(pixels, row, pixel, c)]];
-}
-
-/* Four neighbours, whose bytes and numbers are aligned: numbers are written four at a time. */
-template <typename T, int C, bool planar>
-__device__ void turn_four(const u8 *in, T *out, const T *tables, u32 pixels, u64 row, u32 pixel)
-{
-    four<u8> px[C];
-    four<T> v[C];
-    const four<u8> *from = (const four<u8> *)(in + place<C, false>(pixels, row, pixel, 0));
-#pragma unroll
-    for (u32 i = 0; i < C; i++)
-        px[i] = from[i];
-#pragma unroll
-    for (u32 i = 0; i < 4 * C; i++) {
-        const u32 c = i % C, to = planar ? 4 * c + i / C : i;
-        v[to / 4].v[to % 4] = tables[256 * c + px[i / 4].v[i % 4]];
-    }
-#pragma unroll
-    for (u32 c = 0; c < C; c++)
-        *(four<T> *)(out + (planar ? place<C, true>(pixels, row, pixel, c)
-                                   : place<C, false>(pixels, row, pixel, 0) + 4 * c)) = v[c];
-}
-
-/* Each thread takes four neighbouring pixels of a row at a time. The tables are copied to memory near the threads. */
-template <typename T, int C, bool planar>
-__device__ void turn(const u8 *in, T *out, const T *table, u32 pixels, u32 rows)
-{
-    __shared__ T tables[C * 256];
-    for (u32 i = threadIdx.x; i < C * 256; i += blockDim.x)
-        tables[i] = table[i];
-    __syncthreads();
-    const u32 fours = (pixels + 3) / 4;
-    const u64 all = (u64)rows * fours, step = (u64)gridDim.x * blockDim.x;
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < all; at += step) {
-        const u64 row = at / fours;
-        const u32 first = 4 * (u32)(at - row * fours);
-        if (pixels % 4 == 0)
-            turn_four<T, C, planar>(in, out, tables, pixels, row, first);
-        else
-            for (u32 pixel = first; pixel < first + 4 && pixel < pixels; pixel++)
-                turn_one<T, C, planar>(in, out, tables, pixels, row, pixel);
-    }
-}
-
-#define KERNEL(name, T, C, planar)                                                                                     \
-    extern "C" __global__ void name(const u8 *in, T *out, const T *table, u32 pixels, u32 rows)                        \
-    {                                                                                                                  \
-        turn<T, C, planar>(in, out, table, pixels, rows);                                                              \
-    }
-
-KERNEL(planar_1, u8, 3, true)
-KERNEL(planar_2, u16, 3, true)
-KERNEL(planar_4, u32, 3, true)
-KERNEL(interleaved_2, u16, 3, false)
-KERNEL(interleaved_4, u32, 3, false)
-KERNEL(single_2, u16, 1, false)
-KERNEL(single_4, u32, 1, false)
-
-#endif
-
-/* ------------------------------------------------------------------ parcels
- *
- * Each kernel goes through the rows first to first + rows of a batch, `pitch` bytes apart, and in each row through n
- * things to do. `made` gets rows of so many pixels. all: also for rows that are finished.
- */
 #ifdef __CUDACC__
-#define EACH_ROW    for (u64 row = first + blockIdx.y, once = 1; once; once = 0)
-#define EACH(n)     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += gridDim.x * blockDim.x)
-#define KERNEL_OF(name) extern "C" __global__ void name
+#define KERNEL(name) extern "C" __global__ void name
+#define SHARED       __shared__
+#define SYNC()       __syncthreads()
+/* The things of a block, and the blocks of a row or of all rows. */
+#define EACH(i, n)   for (uint32_t i = threadIdx.x; i < (n); i += blockDim.x)
+#define TILES(t, n)  for (uint32_t t = blockIdx.x; t < (n); t += gridDim.x)
+#define EACH_ROW(n)  for (uint64_t row = first + blockIdx.y, once = 1; once; once = 0)
+#define IS_IDLE(n)   (blockIdx.x >= (n))
 #define MORE
 #else
-#define EACH_ROW    for (uint64_t row = first; row < (uint64_t)first + rows; row++)
-#define EACH(n)     for (uint32_t i = 0; i < (n); i++)
-#define KERNEL_OF(name) static void name
-#define MORE , uint32_t rows
+#define KERNEL(name) static void name
+#define SHARED
+#define SYNC()      ((void)0)
+#define EACH(i, n)  for (uint32_t i = 0; i < (n); i++)
+#define TILES(t, n) for (uint32_t t = 0; t < (n); t++)
+#define EACH_ROW(n) for (uint64_t row = first; row < (uint64_t)first + rows; row++)
+#define IS_IDLE(n)  ((n) == 0)
+#define MORE        , uint32_t rows
 #endif
 
-/* The memory of a row. Pixels are made where coefficients were. */
-struct memory {
-    const uint8_t *body;
-    uint8_t *rgb, *samples, *to;
-};
+/* ------------------------------------------------------------------ numbers
+ *
+ * Four neighbouring pixels at a time. If the width is a multiple of 4, their bytes and numbers are aligned.
+ */
+/* Pixels x to x + 3 of a row of bytes that has `end` pixels. */
+ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint32_t end)
+{
+    struct parcel_quad q;
+    if (end % 4 == 0) {
+        const uint32_t *w = (const uint32_t *)(const void *)(row + 3 * (uint64_t)x);
+        const uint32_t a = w[0], b = w[1], c = w[2];
+        q.v[0] = a;
+        q.v[1] = a >> 24 | b << 8;
+        q.v[2] = b >> 16 | c << 16;
+        q.v[3] = c >> 8;
+    } else {
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint8_t *px = row + 3 * (uint64_t)(x + i < end ? x + i : x);
+            q.v[i] = px[0] | (uint32_t)px[1] << 8 | (uint32_t)px[2] << 16;
+        }
+    }
+    return q;
+}
 
-#define PARCELS(name, all, n, work)                                                                                    \
-    KERNEL_OF(name)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,               \
-                    uint32_t pixels MORE)                                                                              \
+/* put_NAME: writes the numbers of a quad whose first pixel is `at` in its row. n: pixels that it has. reversed: the
+ * pixel at `at` is the last one. */
+#define PUT(name, T, planar)                                                                                           \
+    struct four_##name {                                                                                               \
+        T v[4];                                                                                                        \
+    } __attribute__((aligned(4 * sizeof(T))));                                                                         \
+    ON_DEVICE void put_##name(const struct parcel_quad *q, const T *tables, T *out, uint64_t row, uint32_t pixels,            \
+                              uint32_t at, uint32_t n, int reversed, int aligned)                                      \
     {                                                                                                                  \
-        EACH_ROW                                                                                                       \
+        struct four_##name v[3];                                                                                       \
+        UNROLL for (uint32_t i = 0; i < 12; i++)                                                                       \
         {                                                                                                              \
-            const uint8_t *body = raw + row * pitch;                                                                   \
-            const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);               \
-            const bool finished = h.kind == PARCEL_PIXELS;                                                             \
-            const struct memory m = {body, scratch + (finished ? 0 : h.coefficients),                                  \
-                                     scratch + (finished ? 0 : h.samples), made + row * pixels * 3};                   \
-            EACH(finished && !(all) ? 0 : (n)) work;                                                                   \
+            const uint32_t px = (planar) ? i % 4 : i / 3, c = (planar) ? i / 4 : i % 3;                                \
+            const uint32_t word = reversed ? q->v[3 - px] : q->v[px];                                                  \
+            v[i / 4].v[i % 4] = tables[256 * c + (word >> 8 * c & 255)];                                               \
+        }                                                                                                              \
+        T *to = out + row * 3 * pixels + ((planar) ? (uint64_t)at : (uint64_t)at * 3);                                 \
+        const uint64_t step = (planar) ? pixels : 4;                                                                   \
+        if (aligned) {                                                                                                 \
+            UNROLL for (uint32_t c = 0; c < 3; c++) *(struct four_##name *)(void *)(to + step * c) = v[c];             \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (uint32_t px = 0; px < n; px++)                                                                            \
+            for (uint32_t c = 0; c < 3; c++) {                                                                         \
+                const uint32_t word = q->v[reversed ? n - 1 - px : px];                                                \
+                to[(planar) ? step * c + px : 3 * px + c] = tables[256 * c + (word >> 8 * c & 255)];                   \
+            }                                                                                                          \
+    }
+
+/* Rows of bytes, one after the other. The tables are copied to memory near the threads. */
+#define PLAIN(name, T)                                                                                                 \
+    KERNEL(name)(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    {                                                                                                                  \
+        SHARED T tables[3 * 256];                                                                                      \
+        EACH(i, 3 * 256) tables[i] = table[i];                                                                         \
+        SYNC();                                                                                                        \
+        const uint32_t quads = (pixels + 3) / 4, tiles = (quads + PARCEL_TILE - 1) / PARCEL_TILE;                                  \
+        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                           \
+        {                                                                                                              \
+            const uint32_t row = t / tiles, x = 4 * (t % tiles * PARCEL_TILE + i);                                           \
+            if (x >= pixels)                                                                                           \
+                continue;                                                                                              \
+            const struct parcel_quad q = quad_of_bytes(in + (uint64_t)row * pixels * 3, x, pixels);                           \
+            put_##name(&q, tables, out, row, pixels, x, pixels - x < 4 ? pixels - x : 4, 0, pixels % 4 == 0);          \
         }                                                                                                              \
     }
 
-/* The first word of the scratch memory counts rows, from 1: one whose codes are damaged. The tables are made by all
- * threads of a block, in memory near them. */
-enum { TABLES = 6 * PARCEL_LOOKS };
+#define SINGLE(name, T)                                                                                                \
+    KERNEL(name)(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    {                                                                                                                  \
+        const uint32_t tiles = (pixels + PARCEL_TILE - 1) / PARCEL_TILE;                                                           \
+        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                           \
+        {                                                                                                              \
+            const uint32_t x = t % tiles * PARCEL_TILE + i;                                                                  \
+            const uint64_t at = (uint64_t)(t / tiles) * pixels + x;                                                    \
+            if (x < pixels)                                                                                            \
+                out[at] = table[in[at]];                                                                               \
+        }                                                                                                              \
+    }
 
-#ifdef __CUDACC__
-extern "C" __global__ void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first,
-                                           uint32_t pitch, uint32_t pixels)
+PUT(planar_1, uint8_t, 1)
+PUT(planar_2, uint16_t, 1)
+PUT(planar_4, uint32_t, 1)
+PUT(interleaved_1, uint8_t, 0)
+PUT(interleaved_2, uint16_t, 0)
+PUT(interleaved_4, uint32_t, 0)
+
+PLAIN(planar_1, uint8_t)
+PLAIN(planar_2, uint16_t)
+PLAIN(planar_4, uint32_t)
+PLAIN(interleaved_2, uint16_t)
+PLAIN(interleaved_4, uint32_t)
+SINGLE(single_2, uint16_t)
+SINGLE(single_4, uint32_t)
+
+/* ------------------------------------------------------------------ parcels
+ *
+ * Each kernel goes through the rows first to first + rows of a batch, `pitch` bytes apart. `made` gets numbers of rows
+ * of so many pixels. In front of the scratch memory are the tables, and a word that counts rows, from 1: one whose
+ * codes are damaged.
+ */
+#define PARCELS(name)                                                                                                  \
+    KERNEL(name)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,                  \
+                 uint32_t pixels MORE)
+#define BODY          (raw + row * pitch)
+#define HEAD          (*(const struct parcel *)(const void *)(BODY + pitch - PARCEL_ALIGN))
+#define WORDS(offset) ((uint32_t *)(void *)(scratch + (offset)))
+
+/* Groups of MCUs, each decoded by one thread, block by block. */
+PARCELS(parcels_huffman)
 {
-    __shared__ uint16_t look[TABLES];
-    const u64 row = first + blockIdx.y;
-    const uint8_t *body = raw + row * pitch;
-    const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);
-    if (h.kind != PARCEL_CODED || blockIdx.x * blockDim.x >= parcel_groups(&h))
-        return;
-    for (u32 i = threadIdx.x; i < 2 * h.components * PARCEL_LOOKS; i += blockDim.x)
-        look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
-    __syncthreads();
-    EACH(parcel_groups(&h))
-        if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
-            *(volatile uint32_t *)(void *)scratch = (uint32_t)row + 1;
-}
-#else
-static void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,
-                            uint32_t pixels, uint32_t rows)
-{
-    uint16_t look[TABLES];
+    SHARED struct parcel_codes codes;
+    SHARED int16_t blocks[PARCEL_GROUPS][PARCEL_PITCH] __attribute__((aligned(8)));
     (void)made, (void)pixels;
-    EACH_ROW
+    EACH_ROW()
     {
-        const uint8_t *body = raw + row * pitch;
-        const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);
-        if (h.kind != PARCEL_CODED)
+        const struct parcel h = HEAD;
+        const uint8_t *region = BODY + h.region;
+        const uint32_t groups = h.kind == PARCEL_CODED ? parcel_groups(&h) : 0;
+        const uint32_t tiles = (groups + PARCEL_GROUPS - 1) / PARCEL_GROUPS;
+        if (IS_IDLE(tiles))
             continue;
-        for (uint32_t i = 0; i < 2 * (uint32_t)h.components * PARCEL_LOOKS; i++)
-            look[i] = parcel_look(&h, body + h.region, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
-        EACH(parcel_groups(&h))
-            if (!parcel_huffman(&h, body + h.region, look, (int16_t *)(void *)(scratch + h.coefficients), i))
-                *(uint32_t *)(void *)scratch = (uint32_t)row + 1;
+        EACH(i, PARCEL_LOOK_WORDS) parcel_codes_clear(&codes, i);
+        SYNC();
+        EACH(i, 2 * (uint32_t)h.components * 256) parcel_codes_add(&codes, &h, region, i);
+        SYNC();
+        TILES(t, tiles) EACH(i, PARCEL_GROUPS)
+        {
+            const uint32_t group = t * PARCEL_GROUPS + i;
+            if (group < groups &&
+                !parcel_huffman(&h, region, &codes, blocks[i], scratch + h.samples, group))
+                *(volatile uint32_t *)(void *)(scratch + PARCEL_TABLES) = (uint32_t)row + 1;
+        }
     }
 }
-#endif
 
-PARCELS(parcels_expand, false, h.kind == PARCEL_COEFFICIENTS ? parcel_chunks(&h) : 0, 
-        parcel_expand(&h, m.body + h.region, (int16_t *)(void *)m.rgb, i))
-PARCELS(parcels_idct, false, parcel_first(&h, h.components),
-        parcel_idct(&h, m.body + h.region, (const int16_t *)(const void *)m.rgb, m.samples, i))
-PARCELS(parcels_colour, false, (uint32_t)(h.crop_w * h.crop_h), parcel_colour(&h, m.samples, m.rgb, i))
-PARCELS(parcels_between, false, parcel_between_pixels(&h), parcel_between(&h, m.body, m.rgb, m.samples, i))
-PARCELS(parcels_finish, true, pixels, parcel_finish(&h, m.body, m.rgb, m.samples, m.to, i))
+/* Chunks of coefficients, each by the threads of a block: first they find out what each block takes of the streams. */
+PARCELS(parcels_expand)
+{
+    SHARED struct parcel_shares shares;
+    SHARED int16_t blocks[PARCEL_BLOCKS][PARCEL_PITCH] __attribute__((aligned(8)));
+    (void)made, (void)pixels;
+    EACH_ROW()
+    {
+        const struct parcel h = HEAD;
+        const uint8_t *region = BODY + h.region;
+        const uint32_t chunks = h.kind == PARCEL_COEFFICIENTS ? parcel_chunks_x(&h) * (uint32_t)h.down : 0,
+                       each = parcel_mcu_blocks(&h);
+        TILES(t, chunks)
+        {
+            struct parcel_chunk s;
+            parcel_chunk_open(&s, &h, region, t);
+            EACH(b, s.blocks) parcel_chunk_rows(&s, &shares, b);
+            SYNC();
+            EACH(b, s.blocks) parcel_chunk_columns(&s, &shares, b);
+            SYNC();
+            EACH(b, s.blocks) parcel_chunk_codes(&s, &shares, b);
+            SYNC();
+            EACH(b, s.blocks)
+            {
+                parcel_chunk_block(&s, &shares, b, blocks[b]);
+                parcel_samples(&h, region, blocks[b], scratch + h.samples, s.x + (int32_t)(b / each), s.y, b % each);
+            }
+            SYNC();
+        }
+    }
+}
+
+/* Strips of rows: from samples to pixels, and across. */
+PARCELS(parcels_colour)
+{
+    SHARED uint32_t strip[PARCEL_STRIP];
+    (void)made, (void)pixels;
+    EACH_ROW()
+    {
+        const struct parcel h = HEAD;
+        if (h.kind == PARCEL_PIXELS)
+            continue;
+        const uint32_t high = parcel_strip_rows(&h), tiles = ((uint32_t)h.crop_h + high - 1) / high;
+        const int32_t first_pair = h.crop_x >> 1;
+        const uint32_t pairs = (uint32_t)(((h.crop_x + h.crop_w - 1) >> 1) - first_pair + 1), width = parcel_width(&h);
+        TILES(t, tiles)
+        {
+            const uint32_t y = t * high, left = (uint32_t)h.crop_h - y, n = left < high ? left : high;
+            uint32_t *to = WORDS(h.pixels) + (uint64_t)y * width;
+            uint32_t *px = parcel_begins_across(&h) ? strip : to;
+            EACH(i, n * pairs)
+            {
+                const uint32_t r = i / pairs;
+                parcel_colour(&h, scratch + h.samples, first_pair + (int32_t)(i % pairs), h.crop_y + (int32_t)(y + r),
+                              px + r * (uint32_t)h.crop_w);
+            }
+            if (!parcel_begins_across(&h))
+                continue;
+            SYNC();
+            EACH(i, (n + PARCEL_ROWS - 1) / PARCEL_ROWS * width)
+            {
+                const uint32_t r = i / width * PARCEL_ROWS;
+                parcel_across(&h, BODY, strip + r * (uint32_t)h.crop_w, i % width, (int32_t)(n - r), to + r * width);
+            }
+            SYNC();
+        }
+    }
+}
+
+/* The pass down, if it comes before the one across. */
+PARCELS(parcels_down)
+{
+    (void)made, (void)pixels;
+    EACH_ROW()
+    {
+        const struct parcel h = HEAD;
+        const uint32_t w = (uint32_t)h.crop_w;
+        const uint32_t n = h.kind != PARCEL_PIXELS && parcel_begins_down(&h) ? w * (uint32_t)h.out_h : 0;
+        TILES(t, (n + PARCEL_TILE - 1) / PARCEL_TILE) EACH(k, PARCEL_TILE)
+        {
+            const uint32_t i = t * PARCEL_TILE + k;
+            if (i < n)
+                WORDS(h.samples)[i] = parcel_down(&h, BODY, WORDS(h.pixels), w, i % w, i / w);
+        }
+    }
+}
+
+/* Four pixels of the row, before it is mirrored. */
+ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_t *body, const uint8_t *scratch, uint32_t x,
+                                     uint32_t y)
+{
+    const uint32_t w = (uint32_t)h->out_w, n = w - x < 4 ? w - x : 4;
+    const uint32_t *px = (const uint32_t *)(const void *)(scratch + h->pixels);
+    struct parcel_quad q = {{0, 0, 0, 0}};
+    if (parcel_begins_down(h)) {
+        px = (const uint32_t *)(const void *)(scratch + h->samples);
+        for (uint32_t i = 0; i < n; i++)
+            q.v[i] = parcel_across_one(h, body, px + (uint64_t)y * (uint32_t)h->crop_w, x + i);
+    } else if (w % 4 == 0) {
+        const struct parcel_quad *row = (const struct parcel_quad *)(const void *)(px + x);
+        q = h->y.taps ? parcel_down_quad(h, body, row, w / 4, y) : row[(uint64_t)y * (w / 4)];
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            q.v[i] = h->y.taps ? parcel_down(h, body, px, w, x + i, y) : px[(uint64_t)y * w + x + i];
+    }
+    return q;
+}
+
+/* The last pass, or none, and numbers. A row that is finished only becomes numbers. */
+#define FINISH(name, T)                                                                                                \
+    PARCELS(finish_##name)                                                                                             \
+    {                                                                                                                  \
+        SHARED T tables[3 * 256];                                                                                      \
+        EACH(i, 3 * 256) tables[i] = ((const T *)(const void *)scratch)[i];                                            \
+        SYNC();                                                                                                        \
+        EACH_ROW()                                                                                                     \
+        {                                                                                                              \
+            const struct parcel h = HEAD;                                                                              \
+            const int finished = h.kind == PARCEL_PIXELS;                                                              \
+            const uint32_t w = finished ? pixels : (uint32_t)h.out_w, high = finished ? 1 : (uint32_t)h.out_h;         \
+            const uint32_t wide = (w + 3) / 4, quads = wide * high;                                                    \
+            TILES(t, (quads + PARCEL_TILE - 1) / PARCEL_TILE) EACH(k, PARCEL_TILE)                                                       \
+            {                                                                                                          \
+                const uint32_t i = t * PARCEL_TILE + k, x = i % wide * 4, y = i / wide;                                      \
+                if (i >= quads)                                                                                        \
+                    continue;                                                                                          \
+                const struct parcel_quad q =                                                                                  \
+                    finished ? quad_of_bytes(BODY, x, w) : quad_of_parcel(&h, BODY, scratch, x, y);                    \
+                const uint32_t n = w - x < 4 ? w - x : 4, mirrored = !finished && h.flip_x;                            \
+                const uint32_t to_x = mirrored ? w - x - n : x, to_y = !finished && h.flip_y ? high - 1 - y : y;       \
+                put_##name(&q, tables, (T *)(void *)made, row, pixels, to_y *w + to_x, n, (int)mirrored, w % 4 == 0);  \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+FINISH(planar_1, uint8_t)
+FINISH(planar_2, uint16_t)
+FINISH(planar_4, uint32_t)
+FINISH(interleaved_1, uint8_t)
+FINISH(interleaved_2, uint16_t)
+FINISH(interleaved_4, uint32_t)

@@ -18,7 +18,12 @@ enum {
     PARCEL_CODED,        /* and these as well */
 };
 
-enum { PARCEL_ALIGN = 128, PARCEL_CHUNK = 8 }; /* of bodies, heads and scratch memory; MCUs of a chunk */
+enum {
+    PARCEL_ALIGN = 128,  /* of bodies, heads and scratch memory */
+    PARCEL_CHUNK = 8,    /* MCUs */
+    PARCEL_STRIP = 4096, /* pixels near the threads of a block; no crop is wider */
+    PARCEL_TABLES = 3 * 256 * 4, /* bytes of the tables of levels, in front of the scratch memory of parcels */
+};
 
 /* One pass of a resize; taps is 0: there is none. */
 struct parcel_pass {
@@ -39,9 +44,9 @@ struct parcel {
     struct parcel_pass x, y;
     uint32_t region; /* where the coefficients are, or the codes */
     int32_t every;   /* MCUs in a group */
-    /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch.
-     * Coefficients are overwritten by pixels, and samples by what is between the two passes. */
-    uint64_t coefficients, samples;
+    /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch. */
+    uint64_t samples; /* and then the pixels between two passes, if the first one is down */
+    uint64_t pixels;  /* words of 4 bytes; after the pass across, if it is the first one */
 };
 
 #endif

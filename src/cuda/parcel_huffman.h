@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes those of one group of MCUs.
+ * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes one group of MCUs, block by
+ * block, and makes their samples.
  *
  * As parcel_work.h, this is compiled for the device and, for tests, for the CPU. decode/jpeg_groups.h describes the
  * region; the C of decode/jpeg_entropy.c defines the result.
@@ -10,7 +11,13 @@
 
 #include "cuda/parcel_work.h"
 
-enum { PARCEL_CODES = 272, PARCEL_LOOK = 9, PARCEL_LOOKS = 1 << PARCEL_LOOK };
+enum {
+    PARCEL_GROUPS = 64,     /* that the threads of a block decode at a time */
+    PARCEL_CODE_BYTES = 272, /* of a table in the region: 16 counts, and at most 256 symbols */
+    PARCEL_LOOK = 9,        /* bits of most codes */
+    PARCEL_LOOK_WORDS = 6 << PARCEL_LOOK >> 1,
+    PARCEL_LONG = 16 - PARCEL_LOOK /* lengths of the other ones */
+};
 
 /* As struct jpeg_group. */
 struct parcel_group {
@@ -19,52 +26,99 @@ struct parcel_group {
     uint16_t unused;
 };
 
-PARCEL_TABLE uint8_t parcel_zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                          12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                          35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                          58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+/* The tables of DC and AC of each component, in memory near the threads. */
+struct parcel_codes {
+    union {
+        uint16_t look[6][1 << PARCEL_LOOK]; /* by the next bits: a code's length << 8, and its symbol; 0: it is longer */
+        uint32_t words[PARCEL_LOOK_WORDS];
+    } u;
+    struct {
+        uint32_t first, n, index; /* the first code of a length, how many there are, the first one's symbol */
+    } longer[6][PARCEL_LONG];
+    uint8_t symbols[6][256];
+    uint8_t zigzag[64];
+};
 
-/* The code at the top of 16 bits: its length << 8, and its symbol. 0: none of at most `longest` bits. */
-ON_DEVICE uint32_t parcel_find(const uint8_t *codes, uint32_t bits, int longest)
+ON_DEVICE const uint8_t *parcel_table(const struct parcel *p, const uint8_t *region, uint32_t t)
 {
-    uint32_t code = 0, index = 16;
-    for (int length = 1; length <= longest; length++) {
-        const uint32_t n = codes[length - 1], here = bits >> (16 - length);
-        if (here - code < n)
-            return (uint32_t)length << 8 | codes[index + here - code];
+    return region + 128 * p->components + PARCEL_CODE_BYTES * t;
+}
+
+ON_DEVICE uint8_t parcel_zigzag(uint32_t k)
+{
+    /* Diagonals, up and down in turn. */
+    uint32_t d = 0, first = 0, n = 1;
+    while (k >= first + n) {
+        first += n;
+        d++;
+        n = d < 8 ? d + 1 : 15 - d;
+    }
+    const uint32_t low = d < 8 ? 0 : d - 7, i = low + k - first;
+    return (uint8_t)(d % 2 ? 8 * i + (d - i) : 8 * (d - i) + i);
+}
+
+/* The first of two passes over the tables: i up to PARCEL_LOOK_WORDS. */
+ON_DEVICE void parcel_codes_clear(struct parcel_codes *c, uint32_t i)
+{
+    c->u.words[i] = 0;
+    if (i < 64)
+        c->zigzag[i] = parcel_zigzag(i);
+}
+
+/* The second one: i up to 256 for each table. */
+ON_DEVICE void parcel_codes_add(struct parcel_codes *c, const struct parcel *p, const uint8_t *region, uint32_t i)
+{
+    const uint32_t t = i / 256, s = i % 256;
+    const uint8_t *counts = parcel_table(p, region, t), symbol = counts[16 + s];
+    uint32_t code = 0, index = 0;
+    c->symbols[t][s] = symbol;
+    for (uint32_t length = 1; length <= 16; length++) {
+        const uint32_t n = counts[length - 1], more = PARCEL_LOOK - length;
+        if (s - index < n && length <= PARCEL_LOOK)
+            for (uint32_t k = 0; k < 1u << more; k++)
+                c->u.look[t][((code + s - index) << more | k) & ((1 << PARCEL_LOOK) - 1)] =
+                    (uint16_t)(length << 8 | symbol);
+        if (length > PARCEL_LOOK && s == length - PARCEL_LOOK - 1) {
+            c->longer[t][s].first = code;
+            c->longer[t][s].n = n;
+            c->longer[t][s].index = index;
+        }
         index += n;
         code = (code + n) << 1;
     }
-    return 0;
 }
 
-/* What the next PARCEL_LOOK bits are, for table t of a region: DC and AC of each component. */
-ON_DEVICE uint16_t parcel_look(const struct parcel *p, const uint8_t *region, uint32_t t, uint32_t bits)
+/* A code of more than PARCEL_LOOK bits at the top of 16: its length << 8, and its symbol. 0: there is none. */
+ON_DEVICE uint32_t parcel_longer(const struct parcel_codes *c, uint32_t t, uint32_t bits)
 {
-    return (uint16_t)parcel_find(region + 128 * p->components + PARCEL_CODES * t, bits << (16 - PARCEL_LOOK),
-                                 PARCEL_LOOK);
+    uint32_t found = 0;
+    UNROLL for (int i = PARCEL_LONG - 1; i >= 0; i--)
+    {
+        const uint32_t length = PARCEL_LOOK + 1 + (uint32_t)i, at = (bits >> (16 - length)) - c->longer[t][i].first;
+        if (at < c->longer[t][i].n)
+            found = length << 8 | c->symbols[t][(c->longer[t][i].index + at) & 255];
+    }
+    return found;
 }
+
+/* ------------------------------------------------------------------ bits */
 
 struct parcel_bits {
     uint64_t bits; /* the next one highest */
-    int32_t n, made_up;
-    const uint8_t *p, *end;
+    int32_t n;
+    uint32_t at;                 /* where the bits end, from the start of the region */
+    const uint32_t *next, *last; /* words; the last one comes again and again */
 };
 
-/* At least 32 bits; zeros after the end. */
+/* At least 33 bits. */
 ON_DEVICE void parcel_refill(struct parcel_bits *r)
 {
-    if (r->n >= 32)
+    if (r->n > 32)
         return;
-    while (r->n < 56) {
-        if (r->p >= r->end) {
-            r->made_up += 56 - r->n;
-            r->n = 56;
-            return;
-        }
-        r->bits |= (uint64_t)*r->p++ << (56 - r->n);
-        r->n += 8;
-    }
+    r->bits |= (uint64_t)SWAPPED_BYTES(*r->next) << (32 - r->n);
+    r->n += 32;
+    r->at += 32;
+    r->next += r->next < r->last;
 }
 
 ON_DEVICE void parcel_drop(struct parcel_bits *r, uint32_t n)
@@ -73,11 +127,24 @@ ON_DEVICE void parcel_drop(struct parcel_bits *r, uint32_t n)
     r->n -= (int32_t)n;
 }
 
-/* The next code: its length << 8, and its symbol; 0: there is no such code. */
-ON_DEVICE uint32_t parcel_code(const struct parcel_bits *r, const uint8_t *codes, const uint16_t *look)
+ON_DEVICE void parcel_bits_open(struct parcel_bits *r, const uint8_t *region, const struct parcel_group *from)
 {
-    const uint32_t e = look[r->bits >> (64 - PARCEL_LOOK)];
-    return e ? e : parcel_find(codes, (uint32_t)(r->bits >> 48), 16);
+    const uint32_t *words = (const uint32_t *)(const void *)region;
+    r->bits = 0;
+    r->n = 0;
+    r->at = from->bit / 32 * 32;
+    r->next = words + from->bit / 32;
+    r->last = words + from->stop / 4;
+    parcel_refill(r);
+    parcel_refill(r);
+    parcel_drop(r, from->bit % 32);
+}
+
+/* The next code: its length << 8, and its symbol; 0: there is no such code. */
+ON_DEVICE uint32_t parcel_code(const struct parcel_bits *r, const struct parcel_codes *c, uint32_t t)
+{
+    const uint32_t e = c->u.look[t][r->bits >> (64 - PARCEL_LOOK)];
+    return e ? e : parcel_longer(c, t, (uint32_t)(r->bits >> 48));
 }
 
 /* A value of `size` bits, 0 for none. It is negative if its first bit is 0. */
@@ -87,22 +154,23 @@ ON_DEVICE int32_t parcel_extend(uint64_t bits, uint32_t size)
     return (int64_t)bits < 0 ? v : v + (int32_t)((~0u << size) + 1);
 }
 
-/* Decodes a block. Returns 0 if it is damaged. */
-ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const uint8_t *codes, const uint16_t *look, int16_t *dc,
+/* ------------------------------------------------------------------ blocks */
+
+/* Decodes a block of component c. Returns 0 if it is damaged. */
+ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const struct parcel_codes *codes, int c, int32_t *dc,
                                  int16_t *coef)
 {
-    uint64_t *zero = (uint64_t *)(void *)coef;
-    UNROLL for (int i = 0; i < 16; i++) zero[i] = 0;
+    parcel_clear(coef);
     parcel_refill(r);
-    uint32_t code = parcel_code(r, codes, look), size = code & 255;
+    uint32_t code = parcel_code(r, codes, 2 * (uint32_t)c), size = code & 255;
     if (code == 0 || size > 15)
         return 0;
-    *dc = (int16_t)(uint16_t)(*dc + parcel_extend(r->bits << (code >> 8), size));
+    *dc = (int16_t)(*dc + parcel_extend(r->bits << (code >> 8), size));
     parcel_drop(r, (code >> 8) + size);
-    coef[0] = *dc;
+    coef[0] = (int16_t)*dc;
     for (uint32_t k = 1; k < 64; k++) {
         parcel_refill(r);
-        code = parcel_code(r, codes + PARCEL_CODES, look + PARCEL_LOOKS);
+        code = parcel_code(r, codes, 2 * (uint32_t)c + 1);
         size = code & 15;
         if (code == 0)
             return 0;
@@ -115,16 +183,10 @@ ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const uint8_t *codes, co
         if (k > 63)
             return 0;
         if (size)
-            coef[parcel_zigzag[k]] = (int16_t)parcel_extend(r->bits << (code >> 8), size);
+            coef[codes->zigzag[k]] = (int16_t)parcel_extend(r->bits << (code >> 8), size);
         parcel_drop(r, (code >> 8) + size);
     }
     return 1;
-}
-
-/* Where the next bit is. */
-ON_DEVICE uint32_t parcel_at(const struct parcel_bits *r, const uint8_t *region)
-{
-    return (uint32_t)(r->p - region) * 8 - (uint32_t)(r->n - r->made_up);
 }
 
 ON_DEVICE uint32_t parcel_groups_x(const struct parcel *p)
@@ -137,50 +199,33 @@ ON_DEVICE uint32_t parcel_groups(const struct parcel *p)
     return parcel_groups_x(p) * (uint32_t)p->down;
 }
 
-/* Where the blocks of a component go. */
-ON_DEVICE uint32_t parcel_place(const struct parcel *p, int c, int32_t row, int32_t column)
+/* coef: room for a block. Returns 0 if the group does not end where the next one starts. */
+ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, const struct parcel_codes *codes,
+                             int16_t *coef, uint8_t *samples, uint32_t i)
 {
-    return parcel_first(p, c) + (uint32_t)row * parcel_columns(p, c) + (uint32_t)column;
-}
-
-ON_DEVICE int parcel_mcu(const struct parcel *p, struct parcel_bits *r, const uint8_t *codes, const uint16_t *look,
-                         int16_t *dc, int16_t *coef, int32_t x, int32_t y)
-{
-    for (int c = 0; c < p->components; c++) {
-        const int32_t h = c == 0 && p->halves_columns ? 2 : 1, v = c == 0 && p->halves_rows ? 2 : 1;
-        for (int32_t i = 0; i < v * h; i++) {
-            const uint32_t block = parcel_place(p, c, y * v + i / h, x * h + i % h);
-            if (!parcel_coded_block(r, codes + 2 * PARCEL_CODES * c, look + 2 * PARCEL_LOOKS * c, &dc[c],
-                                    coef + (uint64_t)block * 64))
-                return 0;
-        }
-    }
-    return 1;
-}
-
-/* look: PARCEL_LOOKS entries for each table. Returns 0 if the group does not end where the next one starts. */
-ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, const uint16_t *look, int16_t *coef,
-                             uint32_t i)
-{
-    const uint32_t across = parcel_groups_x(p), y = i / across, x = i % across;
-    const uint8_t *codes = region + 128 * p->components;
+    const uint32_t across = parcel_groups_x(p), y = i / across, x = i % across, each = parcel_mcu_blocks(p),
+                   luma = each - (uint32_t)p->components + 1;
     const struct parcel_group *s =
-        (const struct parcel_group *)(const void *)(codes + 2 * PARCEL_CODES * p->components) + y * (across + 1) + x;
+        (const struct parcel_group *)(const void *)parcel_table(p, region, 2 * (uint32_t)p->components) +
+        y * (across + 1) + x;
     const struct parcel_group from = s[0], to = s[1];
     struct parcel_bits r;
-    r.bits = 0;
-    r.n = r.made_up = 0;
-    r.p = region + from.bit / 8;
-    r.end = region + from.stop;
-    parcel_refill(&r);
-    parcel_drop(&r, from.bit % 8);
-    int16_t dc[3] = {from.dc[0], from.dc[1], from.dc[2]};
+    parcel_bits_open(&r, region, &from);
+    int32_t dc0 = from.dc[0], dc1 = from.dc[1], dc2 = from.dc[2];
     const int32_t first = (int32_t)x * p->every, left = p->across - first, n = left < p->every ? left : p->every;
     for (int32_t m = first; m < first + n; m++)
-        if (!parcel_mcu(p, &r, codes, look, dc, coef, m, (int32_t)y))
-            return 0;
-    return r.n >= r.made_up && parcel_at(&r, region) == to.bit && dc[0] == to.dc[0] &&
-           (p->components == 1 || (dc[1] == to.dc[1] && dc[2] == to.dc[2]));
+        for (uint32_t k = 0; k < each; k++) {
+            const int c = k < luma ? 0 : (int)(k - luma) + 1;
+            int32_t dc = c == 0 ? dc0 : c == 1 ? dc1 : dc2;
+            if (!parcel_coded_block(&r, codes, c, &dc, coef))
+                return 0;
+            dc0 = c == 0 ? dc : dc0;
+            dc1 = c == 1 ? dc : dc1;
+            dc2 = c == 2 ? dc : dc2;
+            parcel_samples(p, region, coef, samples, m, (int32_t)y, k);
+        }
+    return r.at - (uint32_t)r.n == to.bit && dc0 == to.dc[0] &&
+           (p->components == 1 || (dc1 == to.dc[1] && dc2 == to.dc[2]));
 }
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parcel_work.h -- what one thread of the device does to a parcel.
+ * parcel_work.h -- what the threads of the device do to a parcel.
  *
- *     parcel_expand    a chunk of coefficients, from its streams to blocks
+ *     parcel_chunk_*   blocks of coefficients, from the streams of a chunk
  *     parcel_idct      a block, from coefficients to samples
- *     parcel_colour    a pixel of the crop, from samples to RGB
- *     parcel_between   a pixel after the first of two passes of a resize
- *     parcel_finish    a pixel of the row
+ *     parcel_colour    two pixels, from samples to RGB
+ *     parcel_across    a pixel after a pass across, of four rows
+ *     parcel_down      a pixel after a pass down
  *
  * nvcc compiles this for the device. A C compiler compiles the same text for tests, which compare it with the decoder
  * and the transform: the C of decode/dct_block.c, decode/jpeg_kernel_c.c and transform/kernel_c.c defines the result.
  *
- * Memory of a parcel: blocks of 64 coefficients, component by component, each as rows of blocks; then samples in the
- * same order as rows of samples; then pixels of 3 bytes.
+ * Samples of a parcel: component by component, as rows of samples. Pixels: words with red in the lowest byte.
  */
 #ifndef PARCEL_WORK_H
 #define PARCEL_WORK_H
@@ -20,14 +19,34 @@
 #include "cuda/parcel.h"
 
 #ifdef __CUDACC__
-#define ON_DEVICE    static __device__ __forceinline__
-#define UNROLL       _Pragma("unroll")
-#define PARCEL_TABLE static __device__ const
+#define ON_DEVICE        static __device__ __forceinline__
+#define UNROLL           _Pragma("unroll")
+#define ONES(v)          __popcll(v)
+#define LOWEST(v)        (__ffsll((long long)(v)) - 1)
+#define SWAPPED_BYTES(v) __byte_perm(v, 0, 0x0123)
 #else
 #define ON_DEVICE static inline
 #define UNROLL
-#define PARCEL_TABLE static const
+#define ONES(v)          __builtin_popcountll(v)
+#define LOWEST(v)        __builtin_ctzll(v)
+#define SWAPPED_BYTES(v) __builtin_bswap32(v)
 #endif
+
+/* Four coefficients, or eight samples, at a time. */
+typedef uint64_t parcel_eight __attribute__((may_alias));
+
+/* Four neighbouring pixels. */
+struct parcel_quad {
+    uint32_t v[4];
+} __attribute__((aligned(16)));
+
+enum {
+    PARCEL_BLOCKS = PARCEL_CHUNK * 6, /* at most, in a chunk */
+    PARCEL_PITCH = 68,                /* from block to block near the threads: keeps their accesses apart */
+    PARCEL_ROWS = 4,                  /* that a thread takes in a pass across */
+    PARCEL_STRIP_ROWS = 12,           /* at most; a multiple of these */
+    PARCEL_TILE = 1024                /* things that the threads of a block do, if they share nothing */
+};
 
 /* ------------------------------------------------------------------ sizes */
 
@@ -41,16 +60,16 @@ ON_DEVICE uint32_t parcel_rows(const struct parcel *p, int c)
     return (uint32_t)(p->down * (c == 0 && p->halves_rows ? 2 : 1));
 }
 
-/* The first block of a component; of the one after the last: how many blocks there are. */
+/* The first block of a component; c = components: the count of blocks. */
 ON_DEVICE uint32_t parcel_first(const struct parcel *p, int c)
 {
     const uint32_t luma = parcel_columns(p, 0) * parcel_rows(p, 0);
     return c == 0 ? 0 : luma + (uint32_t)(c - 1) * parcel_columns(p, 1) * parcel_rows(p, 1);
 }
 
-ON_DEVICE uint32_t parcel_chunks(const struct parcel *p)
+ON_DEVICE uint32_t parcel_chunks_x(const struct parcel *p)
 {
-    return (uint32_t)((p->across + PARCEL_CHUNK - 1) / PARCEL_CHUNK * p->down);
+    return (uint32_t)(p->across + PARCEL_CHUNK - 1) / PARCEL_CHUNK;
 }
 
 ON_DEVICE int parcel_has_both(const struct parcel *p)
@@ -58,12 +77,28 @@ ON_DEVICE int parcel_has_both(const struct parcel *p)
     return p->x.taps && p->y.taps;
 }
 
-/* Pixels between the passes. */
-ON_DEVICE uint32_t parcel_between_pixels(const struct parcel *p)
+/* Whether the pass across comes right after colour. */
+ON_DEVICE int parcel_begins_across(const struct parcel *p)
 {
-    if (!parcel_has_both(p))
-        return 0;
-    return (uint32_t)(p->across_first ? p->out_w * p->crop_h : p->crop_w * p->out_h);
+    return p->x.taps && (!p->y.taps || p->across_first);
+}
+
+ON_DEVICE int parcel_begins_down(const struct parcel *p)
+{
+    return parcel_has_both(p) && !p->across_first;
+}
+
+/* Rows of the crop that become pixels together. */
+ON_DEVICE uint32_t parcel_strip_rows(const struct parcel *p)
+{
+    const uint32_t fit = PARCEL_STRIP / (uint32_t)p->crop_w;
+    return fit < PARCEL_STRIP_ROWS ? fit : PARCEL_STRIP_ROWS;
+}
+
+/* Columns of its words. */
+ON_DEVICE uint32_t parcel_width(const struct parcel *p)
+{
+    return (uint32_t)(parcel_begins_across(p) ? p->out_w : p->crop_w);
 }
 
 ON_DEVICE int32_t parcel_clip(int32_t v, int32_t low, int32_t high)
@@ -83,8 +118,18 @@ ON_DEVICE uint32_t parcel_le32(const uint8_t *p)
 }
 
 /* The streams of a chunk. What is read beyond `end` is 0: a damaged chunk gives wrong coefficients, and no more. */
-struct parcel_streams {
+struct parcel_chunk {
     const uint8_t *dc, *rows, *columns, *small, *bytes, *words, *end;
+    uint32_t blocks;
+    int32_t x, y; /* of its first MCU */
+};
+
+/* What its threads find out together about each block. */
+struct parcel_shares {
+    uint64_t mask[PARCEL_BLOCKS];   /* which coefficients it has, without DC */
+    uint32_t columns[PARCEL_BLOCKS]; /* bytes of this stream */
+    uint32_t small[PARCEL_BLOCKS];
+    uint32_t wide[PARCEL_BLOCKS];   /* bytes, and words << 16 */
 };
 
 ON_DEVICE uint32_t parcel_byte(const uint8_t *p, const uint8_t *end)
@@ -92,68 +137,95 @@ ON_DEVICE uint32_t parcel_byte(const uint8_t *p, const uint8_t *end)
     return p < end ? *p : 0;
 }
 
-ON_DEVICE int16_t parcel_value(struct parcel_streams *s, uint32_t code)
+/* What the blocks before block b have. */
+ON_DEVICE uint32_t parcel_before(const uint32_t *n, uint32_t b)
 {
-    int32_t v = (int32_t)(code ^ 8) - 8;
-    if (code == 8)
-        v = (int8_t)parcel_byte(s->bytes++, s->end);
-    if (code == 0) {
-        v = (int16_t)(parcel_byte(s->words, s->end) | parcel_byte(s->words + 1, s->end) << 8);
-        s->words += 2;
-    }
-    return (int16_t)v;
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < b; i++)
+        sum += n[i];
+    return sum;
 }
 
-ON_DEVICE void parcel_block(struct parcel_streams *s, int16_t *coef)
+ON_DEVICE uint32_t parcel_mcu_blocks(const struct parcel *p)
 {
-    uint64_t *zero = (uint64_t *)(void *)coef;
+    return (uint32_t)((p->halves_columns ? 2 : 1) * (p->halves_rows ? 2 : 1) + p->components - 1);
+}
+
+ON_DEVICE void parcel_chunk_open(struct parcel_chunk *s, const struct parcel *p, const uint8_t *region, uint32_t chunk)
+{
+    const uint8_t *index = region + p->components * 128 + 4 * chunk, *at = region + parcel_le32(index);
+    s->y = (int32_t)(chunk / parcel_chunks_x(p));
+    s->x = (int32_t)(chunk % parcel_chunks_x(p)) * PARCEL_CHUNK;
+    const int32_t left = p->across - s->x;
+    s->blocks = (uint32_t)(left < PARCEL_CHUNK ? left : PARCEL_CHUNK) * parcel_mcu_blocks(p);
+    s->dc = at + 8;
+    s->rows = s->dc + 2 * s->blocks;
+    s->columns = s->rows + s->blocks;
+    s->small = s->columns + parcel_le16(at);
+    s->bytes = s->small + parcel_le16(at + 2);
+    s->words = s->bytes + parcel_le16(at + 4);
+    s->end = region + parcel_le32(index + 4);
+}
+
+ON_DEVICE void parcel_chunk_rows(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+{
+    all->columns[b] = (uint32_t)ONES(parcel_byte(s->rows + b, s->end));
+}
+
+ON_DEVICE void parcel_chunk_columns(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+{
+    const uint8_t *columns = s->columns + parcel_before(all->columns, b);
+    uint64_t mask = 0;
+    for (uint32_t rows = parcel_byte(s->rows + b, s->end); rows; rows &= rows - 1)
+        mask |= (uint64_t)parcel_byte(columns++, s->end) << 8 * LOWEST(rows);
+    all->mask[b] = mask;
+    all->small[b] = ((uint32_t)ONES(mask) + 1) / 2;
+}
+
+/* Code i of a block, whose codes start at `small`. */
+ON_DEVICE uint32_t parcel_code_at(const struct parcel_chunk *s, const uint8_t *small, uint32_t i)
+{
+    return parcel_byte(small + i / 2, s->end) >> i % 2 * 4 & 15;
+}
+
+ON_DEVICE void parcel_chunk_codes(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+{
+    const uint8_t *small = s->small + parcel_before(all->small, b);
+    const uint32_t n = (uint32_t)ONES(all->mask[b]);
+    uint32_t wide = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t code = parcel_code_at(s, small, i);
+        wide += (uint32_t)(code == 8) + ((uint32_t)(code == 0) << 16);
+    }
+    all->wide[b] = wide;
+}
+
+ON_DEVICE void parcel_clear(int16_t *coef)
+{
+    parcel_eight *zero = (parcel_eight *)(void *)coef;
     UNROLL for (int i = 0; i < 16; i++) zero[i] = 0;
-    uint32_t n = 0, codes = 0;
-    const uint32_t rows = parcel_byte(s->rows++, s->end);
-    for (int y = 0; y < 8; y++) {
-        if (!(rows >> y & 1))
-            continue;
-        const uint32_t columns = parcel_byte(s->columns++, s->end);
-        for (int x = 0; x < 8; x++) {
-            if (!(columns >> x & 1))
-                continue;
-            if (n % 2 == 0)
-                codes = parcel_byte(s->small++, s->end);
-            coef[8 * y + x] = parcel_value(s, codes & 15);
-            codes >>= 4;
-            n++;
-        }
-    }
-    coef[0] = (int16_t)(parcel_byte(s->dc, s->end) | parcel_byte(s->dc + 1, s->end) << 8);
-    s->dc += 2;
 }
 
-ON_DEVICE void parcel_expand(const struct parcel *p, const uint8_t *body, int16_t *coef, uint32_t chunk)
+ON_DEVICE void parcel_chunk_block(const struct parcel_chunk *s, const struct parcel_shares *all, uint32_t b,
+                                  int16_t *coef)
 {
-    const uint8_t *index = body + p->components * 128 + 4 * chunk;
-    const uint8_t *at = body + parcel_le32(index);
-    const uint32_t chunks_x = (uint32_t)(p->across + PARCEL_CHUNK - 1) / PARCEL_CHUNK;
-    const int32_t y = (int32_t)(chunk / chunks_x), x = (int32_t)(chunk % chunks_x) * PARCEL_CHUNK;
-    const int32_t left = p->across - x, mcus = left < PARCEL_CHUNK ? left : PARCEL_CHUNK;
-    const int32_t wide = p->halves_columns ? 2 : 1, high = p->halves_rows ? 2 : 1;
-    const uint32_t blocks = (uint32_t)(mcus * (wide * high + p->components - 1));
-    struct parcel_streams s;
-    s.dc = at + 8;
-    s.rows = s.dc + 2 * blocks;
-    s.columns = s.rows + blocks;
-    s.small = s.columns + parcel_le16(at);
-    s.bytes = s.small + parcel_le16(at + 2);
-    s.words = s.bytes + parcel_le16(at + 4);
-    s.end = body + parcel_le32(index + 4);
-    for (int32_t m = x; m < x + mcus; m++)
-        for (int c = 0; c < p->components; c++) {
-            const int32_t h = c ? 1 : wide, v = c ? 1 : high;
-            for (int32_t i = 0; i < v * h; i++) {
-                const int32_t row = y * v + i / h, column = m * h + i % h;
-                const uint32_t block = parcel_first(p, c) + (uint32_t)row * parcel_columns(p, c) + (uint32_t)column;
-                parcel_block(&s, coef + (uint64_t)block * 64);
-            }
+    const uint8_t *small = s->small + parcel_before(all->small, b);
+    const uint32_t wide = parcel_before(all->wide, b);
+    const uint8_t *bytes = s->bytes + (wide & 0xffff), *words = s->words + 2 * (wide >> 16);
+    uint32_t i = 0;
+    parcel_clear(coef);
+    for (uint64_t mask = all->mask[b]; mask; mask &= mask - 1, i++) {
+        const uint32_t code = parcel_code_at(s, small, i);
+        int32_t v = (int32_t)(code ^ 8) - 8;
+        if (code == 8)
+            v = (int8_t)parcel_byte(bytes++, s->end);
+        if (code == 0) {
+            v = (int16_t)(parcel_byte(words, s->end) | parcel_byte(words + 1, s->end) << 8);
+            words += 2;
         }
+        coef[LOWEST(mask)] = (int16_t)v;
+    }
+    coef[0] = (int16_t)(parcel_byte(s->dc + 2 * b, s->end) | parcel_byte(s->dc + 2 * b + 1, s->end) << 8);
 }
 
 /* ------------------------------------------------------------------ samples: decode/jpeg_kernel_c.c, jpeg_idct_c */
@@ -197,149 +269,186 @@ ON_DEVICE void parcel_line(int32_t *v, int step, int bits)
     }
 }
 
-/* Which component a block belongs to; *block becomes its index there. */
-ON_DEVICE int parcel_component(const struct parcel *p, uint32_t *block)
+/* coef and quantisers: aligned to 8. to: rows of 8 samples, `stride` apart. */
+ON_DEVICE void parcel_idct(const uint8_t *quantisers, const int16_t *coef, uint8_t *to, uint32_t stride)
 {
-    int c = 0;
-    for (int next = 1; next < p->components; next++)
-        c = *block >= parcel_first(p, next) ? next : c;
-    *block -= parcel_first(p, c);
-    return c;
-}
-
-ON_DEVICE void parcel_idct(const struct parcel *p, const uint8_t *body, const int16_t *coef, uint8_t *samples,
-                           uint32_t block)
-{
-    const uint64_t *in = (const uint64_t *)(const void *)(coef + (uint64_t)block * 64);
-    const int c = parcel_component(p, &block);
-    const uint16_t *q = (const uint16_t *)(const void *)(body + 128 * c);
+    const parcel_eight *in = (const parcel_eight *)(const void *)coef,
+                       *q = (const parcel_eight *)(const void *)quantisers;
     int32_t v[64];
     uint64_t rest = 0;
     UNROLL for (int i = 0; i < 16; i++)
     {
-        const uint64_t four = in[i];
+        const uint64_t four = in[i], by = q[i];
         rest |= i >= 2 ? four : 0;
         UNROLL for (int k = 0; k < 4; k++) v[4 * i + k] =
-            parcel_wrap((int16_t)q[4 * i + k] * (int16_t)(uint16_t)(four >> 16 * k));
+            parcel_wrap((int16_t)(uint16_t)(by >> 16 * k) * (int16_t)(uint16_t)(four >> 16 * k));
     }
     if (rest == 0) {
         UNROLL for (int i = 63; i >= 0; i--) v[i] = parcel_wrap(v[i % 8] * 4);
     } else {
         UNROLL for (int x = 0; x < 8; x++) parcel_line(v + x, 8, 11);
     }
-    const uint32_t columns = parcel_columns(p, c), row = block / columns, column = block % columns;
-    uint8_t *to = samples + 64 * (uint64_t)parcel_first(p, c) + 64 * (uint64_t)row * columns + 8 * column;
     UNROLL for (int y = 0; y < 8; y++)
     {
         uint64_t line = 0;
         parcel_line(v + 8 * y, 1, 18);
         UNROLL for (int x = 0; x < 8; x++) line |= (uint64_t)(parcel_clip(v[8 * y + x], -128, 127) + 128) << 8 * x;
-        *(uint64_t *)(void *)(to + 8 * (uint64_t)columns * (uint32_t)y) = line;
+        *(parcel_eight *)(void *)(to + (uint64_t)stride * (uint32_t)y) = line;
     }
+}
+
+/* Makes the samples of block k of the MCU at column x and row y. */
+ON_DEVICE void parcel_samples(const struct parcel *p, const uint8_t *region, const int16_t *coef, uint8_t *samples,
+                              int32_t x, int32_t y, uint32_t k)
+{
+    const uint32_t wide = p->halves_columns ? 2 : 1, high = p->halves_rows ? 2 : 1, luma = wide * high;
+    const int c = k < luma ? 0 : (int)(k - luma) + 1;
+    const uint32_t row = c ? (uint32_t)y : (uint32_t)y * high + k / wide,
+                   column = c ? (uint32_t)x : (uint32_t)x * wide + k % wide, columns = parcel_columns(p, c);
+    uint8_t *to = samples + 64 * ((uint64_t)parcel_first(p, c) + (uint64_t)row * columns) + 8 * column;
+    parcel_idct(region + 128 * c, coef, to, 8 * columns);
 }
 
 /* ------------------------------------------------------------------ pixels: decode/jpeg_kernel_c.c, row_*_c */
 
-/* Chroma at column x and row y of the image. */
-ON_DEVICE int32_t parcel_chroma(const struct parcel *p, const uint8_t *plane, int32_t x, int32_t y)
+/* Chroma of the pixels 2 * pair and 2 * pair + 1 in row y of the image. */
+ON_DEVICE void parcel_chroma(const struct parcel *p, const uint8_t *plane, int32_t pair, int32_t y, int32_t *out)
 {
     const int32_t stride = 8 * p->across, left = p->left >> (p->halves_columns != 0),
                   top = p->top >> (p->halves_rows != 0);
-    const int32_t cx = p->halves_columns ? x >> 1 : x, cy = p->halves_rows ? y >> 1 : y;
-    const int32_t last_x = ((p->w + 1) >> 1) - 1, last_y = ((p->h + 1) >> 1) - 1;
-    const int32_t nx = parcel_clip(x & 1 ? cx + 1 : cx - 1, 0, last_x),
-                  ny = parcel_clip(y & 1 ? cy + 1 : cy - 1, 0, last_y);
+    const int32_t cy = p->halves_rows ? y >> 1 : y;
+    const int32_t ny = p->halves_rows ? parcel_clip(y & 1 ? cy + 1 : cy - 1, 0, ((p->h + 1) >> 1) - 1) : cy;
     const uint8_t *own = plane + (cy - top) * stride - left, *other = plane + (ny - top) * stride - left;
-    if (p->halves_columns && p->halves_rows)
-        return (3 * (3 * own[cx] + other[cx]) + 3 * own[nx] + other[nx] + (x & 1 ? 7 : 8)) >> 4;
-    if (p->halves_columns)
-        return (3 * own[cx] + own[nx] + (x & 1 ? 2 : 1)) >> 2;
-    if (p->halves_rows)
-        return (3 * own[cx] + other[cx] + (y & 1 ? 2 : 1)) >> 2;
-    return own[cx];
+    if (!p->halves_columns) {
+        UNROLL for (int k = 0; k < 2; k++)
+        {
+            const int32_t x = 2 * pair + k;
+            out[k] = p->halves_rows ? (3 * own[x] + other[x] + (y & 1 ? 2 : 1)) >> 2 : own[x];
+        }
+        return;
+    }
+    const int32_t last = ((p->w + 1) >> 1) - 1, end = left + stride - 1;
+    const int32_t before = parcel_clip(pair - 1, left, last), after = parcel_clip(pair + 1, left, last < end ? last : end);
+    if (p->halves_rows) {
+        const int32_t v = 3 * (3 * own[pair] + other[pair]);
+        out[0] = (v + 3 * own[before] + other[before] + 8) >> 4;
+        out[1] = (v + 3 * own[after] + other[after] + 7) >> 4;
+    } else {
+        out[0] = (3 * own[pair] + own[before] + 1) >> 2;
+        out[1] = (3 * own[pair] + own[after] + 2) >> 2;
+    }
 }
 
-ON_DEVICE void parcel_colour(const struct parcel *p, const uint8_t *samples, uint8_t *rgb, uint32_t pixel)
+ON_DEVICE uint32_t parcel_word(int32_t red, int32_t green, int32_t blue)
 {
-    const int32_t x = p->crop_x + (int32_t)(pixel % (uint32_t)p->crop_w),
-                  y = p->crop_y + (int32_t)(pixel / (uint32_t)p->crop_w);
-    const uint8_t *to_luma = samples + (uint64_t)(y - p->top) * 8 * parcel_columns(p, 0);
-    const int32_t luma = to_luma[x - p->left], half = 1 << 15;
-    int32_t cb = 0, cr = 0;
+    return (uint32_t)parcel_clip(red, 0, 255) | (uint32_t)parcel_clip(green, 0, 255) << 8 |
+           (uint32_t)parcel_clip(blue, 0, 255) << 16;
+}
+
+/* The pixels 2 * pair and 2 * pair + 1 in row y of the image, if they are in the crop: to[0] is its first one. */
+ON_DEVICE void parcel_colour(const struct parcel *p, const uint8_t *samples, int32_t pair, int32_t y, uint32_t *to)
+{
+    const uint8_t *luma = samples + (uint64_t)(uint32_t)(y - p->top) * 8 * parcel_columns(p, 0) - p->left;
+    const int32_t half = 1 << 15;
+    int32_t cb[2] = {128, 128}, cr[2] = {128, 128};
     if (p->components == 3) {
-        cb = parcel_chroma(p, samples + 64 * (uint64_t)parcel_first(p, 1), x, y) - 128;
-        cr = parcel_chroma(p, samples + 64 * (uint64_t)parcel_first(p, 2), x, y) - 128;
+        parcel_chroma(p, samples + 64 * (uint64_t)parcel_first(p, 1), pair, y, cb);
+        parcel_chroma(p, samples + 64 * (uint64_t)parcel_first(p, 2), pair, y, cr);
     }
-    rgb += 3 * (uint64_t)pixel;
-    rgb[0] = (uint8_t)parcel_clip(luma + ((91881 * cr + half) >> 16), 0, 255);
-    rgb[1] = (uint8_t)parcel_clip(luma + ((-22554 * cb - 46802 * cr + half) >> 16), 0, 255);
-    rgb[2] = (uint8_t)parcel_clip(luma + ((116130 * cb + half) >> 16), 0, 255);
+    UNROLL for (int k = 0; k < 2; k++)
+    {
+        const int32_t x = 2 * pair + k, b = cb[k] - 128, r = cr[k] - 128, v = luma[x];
+        if (x >= p->crop_x && x < p->crop_x + p->crop_w)
+            to[x - p->crop_x] = parcel_word(v + ((91881 * r + half) >> 16), v + ((-22554 * b - 46802 * r + half) >> 16),
+                                            v + ((116130 * b + half) >> 16));
+    }
 }
 
 /* ------------------------------------------------------------------ resize: transform/kernel_c.c, across3, down */
 
-/* Output i of a pass, over `n` inputs that are `step` bytes apart. */
-ON_DEVICE void parcel_taps(const struct parcel_pass *t, const uint8_t *body, const uint8_t *in, uint64_t step,
-                           int32_t n, int32_t i, uint8_t *out)
+/* What is added up for a pixel, from one half on. */
+struct parcel_sum {
+    int32_t red, green, blue;
+};
+#define PARCEL_SUM {1 << 21, 1 << 21, 1 << 21}
+
+ON_DEVICE void parcel_add(struct parcel_sum *s, uint32_t pixel, int32_t weight)
 {
-    const int32_t *first = (const int32_t *)(const void *)(body + t->first),
-                  *weights = (const int32_t *)(const void *)(body + t->weights) + (uint64_t)i * (uint32_t)t->taps;
-    const int32_t taps = t->taps < n ? t->taps : n;
-    int32_t r = 1 << 21, g = r, b = r;
-    in += (uint32_t)first[i] * step;
-    for (int32_t k = 0; k < taps; k++, in += step) {
-        r += in[0] * weights[k];
-        g += in[1] * weights[k];
-        b += in[2] * weights[k];
+    s->red += (int32_t)(pixel & 255) * weight;
+    s->green += (int32_t)(pixel >> 8 & 255) * weight;
+    s->blue += (int32_t)(pixel >> 16 & 255) * weight;
+}
+
+ON_DEVICE uint32_t parcel_total(const struct parcel_sum *s)
+{
+    return parcel_word(s->red >> 22, s->green >> 22, s->blue >> 22);
+}
+
+/* The inputs of output i of a pass over n inputs. Weights beyond them are 0. */
+struct parcel_inputs {
+    const int32_t *weights;
+    int32_t first, n;
+};
+
+ON_DEVICE struct parcel_inputs parcel_inputs(const struct parcel_pass *t, const uint8_t *body, int32_t n, uint32_t i)
+{
+    struct parcel_inputs in;
+    in.first = ((const int32_t *)(const void *)(body + t->first))[i];
+    in.weights = (const int32_t *)(const void *)(body + t->weights) + (uint64_t)i * (uint32_t)t->taps;
+    in.n = t->taps < n - in.first ? t->taps : n - in.first;
+    return in;
+}
+
+/* Column x after the pass across, of at most PARCEL_ROWS rows. */
+ON_DEVICE void parcel_across(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t x, int32_t rows,
+                             uint32_t *to)
+{
+    const struct parcel_inputs in = parcel_inputs(&p->x, body, p->crop_w, x);
+    struct parcel_sum sums[PARCEL_ROWS] = {PARCEL_SUM, PARCEL_SUM, PARCEL_SUM, PARCEL_SUM};
+    for (int32_t k = 0; k < in.n; k++) {
+        const uint32_t *at = from + in.first + k;
+        UNROLL for (int r = 0; r < PARCEL_ROWS; r++) parcel_add(&sums[r], at[r < rows ? r * p->crop_w : 0],
+                                                                in.weights[k]);
     }
-    out[0] = (uint8_t)parcel_clip(r >> 22, 0, 255);
-    out[1] = (uint8_t)parcel_clip(g >> 22, 0, 255);
-    out[2] = (uint8_t)parcel_clip(b >> 22, 0, 255);
+    UNROLL for (int r = 0; r < PARCEL_ROWS; r++)
+        if (r < rows)
+            to[r * p->out_w + (int32_t)x] = parcel_total(&sums[r]);
 }
 
-ON_DEVICE void parcel_across(const struct parcel *p, const uint8_t *body, const uint8_t *line, int32_t x, uint8_t *out)
+/* Column x after the pass across, of one row. */
+ON_DEVICE uint32_t parcel_across_one(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t x)
 {
-    parcel_taps(&p->x, body, line, 3, p->crop_w, x, out);
+    const struct parcel_inputs in = parcel_inputs(&p->x, body, p->crop_w, x);
+    struct parcel_sum sum = PARCEL_SUM;
+    for (int32_t k = 0; k < in.n; k++)
+        parcel_add(&sum, from[in.first + k], in.weights[k]);
+    return parcel_total(&sum);
 }
 
-/* Column x of an image w pixels wide. */
-ON_DEVICE void parcel_down(const struct parcel *p, const uint8_t *body, const uint8_t *image, int32_t w, int32_t x,
-                           int32_t y, uint8_t *out)
+/* Four columns at a time: quad `from` of each row, whose rows have w quads. */
+ON_DEVICE struct parcel_quad parcel_down_quad(const struct parcel *p, const uint8_t *body,
+                                              const struct parcel_quad *from, uint32_t w, uint32_t y)
 {
-    parcel_taps(&p->y, body, image + 3 * x, 3 * (uint64_t)(uint32_t)w, p->crop_h, y, out);
-}
-
-ON_DEVICE void parcel_between(const struct parcel *p, const uint8_t *body, const uint8_t *rgb, uint8_t *between,
-                              uint32_t pixel)
-{
-    const uint32_t w = (uint32_t)(p->across_first ? p->out_w : p->crop_w);
-    const int32_t x = (int32_t)(pixel % w), y = (int32_t)(pixel / w);
-    uint8_t *out = between + 3 * (uint64_t)pixel;
-    if (p->across_first)
-        parcel_across(p, body, rgb + 3 * (uint64_t)(uint32_t)y * (uint32_t)p->crop_w, x, out);
-    else
-        parcel_down(p, body, rgb, p->crop_w, x, y, out);
-}
-
-/* The last pass, or the only one, or none. A row that is finished is copied. */
-ON_DEVICE void parcel_finish(const struct parcel *p, const uint8_t *body, const uint8_t *rgb, const uint8_t *between,
-                             uint8_t *row, uint32_t pixel)
-{
-    if (p->kind == PARCEL_PIXELS) {
-        UNROLL for (uint32_t c = 0; c < 3; c++) row[3 * (uint64_t)pixel + c] = body[3 * (uint64_t)pixel + c];
-        return;
+    const struct parcel_inputs in = parcel_inputs(&p->y, body, p->crop_h, y);
+    struct parcel_sum sums[4] = {PARCEL_SUM, PARCEL_SUM, PARCEL_SUM, PARCEL_SUM};
+    struct parcel_quad out;
+    for (int32_t k = 0; k < in.n; k++) {
+        const struct parcel_quad px = from[(uint64_t)(uint32_t)(in.first + k) * w];
+        UNROLL for (int i = 0; i < 4; i++) parcel_add(&sums[i], px.v[i], in.weights[k]);
     }
-    const int32_t x = (int32_t)(pixel % (uint32_t)p->out_w), y = (int32_t)(pixel / (uint32_t)p->out_w);
-    const uint8_t *from = parcel_has_both(p) ? between : rgb;
-    const int32_t to_x = p->flip_x ? p->out_w - 1 - x : x, to_y = p->flip_y ? p->out_h - 1 - y : y;
-    uint8_t *out = row + 3 * ((uint64_t)(uint32_t)to_y * (uint32_t)p->out_w + (uint32_t)to_x);
-    if (p->x.taps && (!p->y.taps || !p->across_first)) {
-        parcel_across(p, body, from + 3 * (uint64_t)(uint32_t)y * (uint32_t)p->crop_w, x, out);
-    } else if (p->y.taps) {
-        parcel_down(p, body, from, p->x.taps ? p->out_w : p->crop_w, x, y, out);
-    } else {
-        UNROLL for (uint32_t c = 0; c < 3; c++) out[c] = rgb[3 * (uint64_t)pixel + c];
-    }
+    UNROLL for (int i = 0; i < 4; i++) out.v[i] = parcel_total(&sums[i]);
+    return out;
+}
+
+/* Column x and row y after the pass down, of an image w pixels wide. */
+ON_DEVICE uint32_t parcel_down(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t w, uint32_t x,
+                               uint32_t y)
+{
+    const struct parcel_inputs in = parcel_inputs(&p->y, body, p->crop_h, y);
+    struct parcel_sum sum = PARCEL_SUM;
+    for (int32_t k = 0; k < in.n; k++)
+        parcel_add(&sum, from[(uint64_t)(uint32_t)(in.first + k) * w + x], in.weights[k]);
+    return parcel_total(&sum);
 }
 
 #endif
