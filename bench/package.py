@@ -69,7 +69,7 @@ def torchs() -> tuple[Any, Any, Any]:
 
     names = torch.library.Library("torchvision", "FRAGMENT")
     for op in ("nms", "qnms"):
-        if not hasattr(torch.ops.torchvision, op):
+        if torch.version.cuda is None and not hasattr(torch.ops.torchvision, op):
             names.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     from torchvision import datasets, transforms
 
