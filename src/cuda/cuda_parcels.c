@@ -23,8 +23,10 @@ static const struct {
     const char *name;
     unsigned threads; /* of a block */
 } passes[PASSES] = {
-    [PASS_HUFFMAN] = {"parcels_huffman", PARCEL_GROUPS}, [PASS_EXPAND] = {"parcels_expand", PARCEL_GROUPS},
-    [PASS_COLOUR] = {"parcels_colour", 128},             [PASS_DOWN] = {"parcels_down", 256},
+    [PASS_HUFFMAN] = {"parcels_huffman", PARCEL_GROUPS},
+    [PASS_EXPAND] = {"parcels_expand", PARCEL_GROUPS},
+    [PASS_COLOUR] = {"parcels_colour", 128},
+    [PASS_DOWN] = {"parcels_down", 256},
     [PASS_FINISH] = {NULL, 256},
 };
 
@@ -108,7 +110,7 @@ size_t cuda_parcel_scratch(const struct parcel *p)
 /* How many blocks of threads each pass could use: for one row at most, and for all. */
 struct wave {
     uint32_t first, end;
-    uint32_t most[PASSES];
+    uint32_t most[PASSES], rows[PASSES];
     uint64_t all[PASSES];
 };
 
@@ -117,6 +119,7 @@ static void count(struct wave *w, enum cuda_pass pass, uint32_t things, uint32_t
     const uint32_t n = (things + each - 1) / each;
     w->most[pass] = n > w->most[pass] ? n : w->most[pass];
     w->all[pass] += n;
+    w->rows[pass]++;
 }
 
 static void count_parcel(struct wave *w, const struct parcel *p)
@@ -159,11 +162,11 @@ void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r)
         row = next_wave(p, r, row, true).end;
 }
 
-/* A row of the grid has a block of threads for each thing that an average row has, and for twice as many: few rows have
- * more, and blocks without work take time as well. */
+/* A row of the grid has twice as many blocks of threads as an average row can use: few rows could use more, and blocks
+ * without work take time as well. */
 static unsigned grid_width(const struct wave *w, enum cuda_pass pass)
 {
-    const uint64_t rows = w->end - w->first, enough = (2 * w->all[pass] + rows - 1) / rows;
+    const uint64_t rows = w->rows[pass], enough = (2 * w->all[pass] + rows - 1) / rows;
     return enough < w->most[pass] ? (unsigned)enough : w->most[pass];
 }
 

@@ -158,7 +158,7 @@ PARCELS(parcels_huffman)
         const uint32_t tiles = (groups + PARCEL_GROUPS - 1) / PARCEL_GROUPS;
         if (IS_IDLE(tiles))
             continue;
-        EACH(i, PARCEL_LOOK_WORDS) parcel_codes_clear(&codes, i);
+        EACH(i, PARCEL_LOOK_WORDS) parcel_codes_clear(&codes, &h, region, i);
         SYNC();
         EACH(i, 2 * (uint32_t)h.components * 256) parcel_codes_add(&codes, &h, region, i);
         SYNC();
@@ -177,6 +177,7 @@ PARCELS(parcels_expand)
 {
     SHARED struct parcel_shares shares;
     SHARED int16_t blocks[PARCEL_BLOCKS][PARCEL_PITCH] __attribute__((aligned(8)));
+    SHARED uint16_t quantisers[3][64];
     (void)made, (void)pixels;
     EACH_ROW()
     {
@@ -184,6 +185,11 @@ PARCELS(parcels_expand)
         const uint8_t *region = BODY + h.region;
         const uint32_t chunks = h.kind == PARCEL_COEFFICIENTS ? parcel_chunks_x(&h) * (uint32_t)h.down : 0,
                        each = parcel_mcu_blocks(&h);
+        if (IS_IDLE(chunks))
+            continue;
+        EACH(i, (uint32_t)h.components * 64)
+            quantisers[i / 64][i % 64] = (uint16_t)parcel_le16(region + 2 * i);
+        SYNC();
         TILES(t, chunks)
         {
             struct parcel_chunk s;
@@ -196,8 +202,9 @@ PARCELS(parcels_expand)
             SYNC();
             EACH(b, s.blocks)
             {
-                parcel_chunk_block(&s, &shares, b, blocks[b]);
-                parcel_samples(&h, region, blocks[b], scratch + h.samples, s.x + (int32_t)(b / each), s.y, b % each);
+                const uint16_t *q = quantisers[parcel_component(&h, b % each)];
+                const int below = parcel_chunk_block(&s, &shares, q, b, blocks[b]);
+                parcel_samples(&h, blocks[b], below, scratch + h.samples, s.x + (int32_t)(b / each), s.y, b % each);
             }
             SYNC();
         }

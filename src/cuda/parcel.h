@@ -19,9 +19,9 @@ enum {
 };
 
 enum {
-    PARCEL_ALIGN = 128,  /* of bodies, heads and scratch memory */
-    PARCEL_CHUNK = 8,    /* MCUs */
-    PARCEL_STRIP = 4096, /* pixels near the threads of a block; no crop is wider */
+    PARCEL_ALIGN = 128,          /* of bodies, heads and scratch memory */
+    PARCEL_CHUNK = 8,            /* MCUs */
+    PARCEL_STRIP = 4096,         /* pixels near the threads of a block; no crop is wider */
     PARCEL_TABLES = 3 * 256 * 4, /* bytes of the tables of levels, in front of the scratch memory of parcels */
 };
 

@@ -12,9 +12,9 @@
 #include "cuda/parcel_work.h"
 
 enum {
-    PARCEL_GROUPS = 64,     /* that the threads of a block decode at a time */
+    PARCEL_GROUPS = 64,      /* that the threads of a block decode at a time */
     PARCEL_CODE_BYTES = 272, /* of a table in the region: 16 counts, and at most 256 symbols */
-    PARCEL_LOOK = 9,        /* bits of most codes */
+    PARCEL_LOOK = 10,        /* bits of most codes */
     PARCEL_LOOK_WORDS = 6 << PARCEL_LOOK >> 1,
     PARCEL_LONG = 16 - PARCEL_LOOK /* lengths of the other ones */
 };
@@ -29,14 +29,15 @@ struct parcel_group {
 /* The tables of DC and AC of each component, in memory near the threads. */
 struct parcel_codes {
     union {
-        uint16_t look[6][1 << PARCEL_LOOK]; /* by the next bits: a code's length << 8, and its symbol; 0: it is longer */
+        uint16_t look[6]
+                     [1 << PARCEL_LOOK]; /* by the next bits: a code's length << 8, and its symbol; 0: it is longer */
         uint32_t words[PARCEL_LOOK_WORDS];
     } u;
     struct {
         uint32_t first, n, index; /* the first code of a length, how many there are, the first one's symbol */
     } longer[6][PARCEL_LONG];
     uint8_t symbols[6][256];
-    uint8_t zigzag[64];
+    uint32_t places[3][64]; /* of coefficient k: its natural index, and its quantiser << 16 */
 };
 
 ON_DEVICE const uint8_t *parcel_table(const struct parcel *p, const uint8_t *region, uint32_t t)
@@ -58,11 +59,13 @@ ON_DEVICE uint8_t parcel_zigzag(uint32_t k)
 }
 
 /* The first of two passes over the tables: i up to PARCEL_LOOK_WORDS. */
-ON_DEVICE void parcel_codes_clear(struct parcel_codes *c, uint32_t i)
+ON_DEVICE void parcel_codes_clear(struct parcel_codes *c, const struct parcel *p, const uint8_t *region, uint32_t i)
 {
     c->u.words[i] = 0;
-    if (i < 64)
-        c->zigzag[i] = parcel_zigzag(i);
+    if (i < 64 * (uint32_t)p->components) {
+        const uint32_t at = parcel_zigzag(i % 64);
+        c->places[i / 64][i % 64] = at | parcel_le16(region + 128 * (i / 64) + 2 * at) << 16;
+    }
 }
 
 /* The second one: i up to 256 for each table. */
@@ -147,46 +150,56 @@ ON_DEVICE uint32_t parcel_code(const struct parcel_bits *r, const struct parcel_
     return e ? e : parcel_longer(c, t, (uint32_t)(r->bits >> 48));
 }
 
-/* A value of `size` bits, 0 for none. It is negative if its first bit is 0. */
-ON_DEVICE int32_t parcel_extend(uint64_t bits, uint32_t size)
+/* The value of `size` bits (at most 15, 0 for none) at the top of 32 bits. It is negative if its first bit is 0. */
+ON_DEVICE int32_t parcel_extend(uint32_t bits, uint32_t size)
 {
-    const int32_t v = (int32_t)(bits >> 1 >> (63 - size));
-    return (int64_t)bits < 0 ? v : v + (int32_t)((~0u << size) + 1);
+    const int32_t v = (int32_t)(bits >> 1 >> (31 - size));
+    return (int32_t)bits < 0 ? v : v + (int32_t)((~0u << size) + 1);
+}
+
+/* Drops a code and the value after it, and returns the value. */
+ON_DEVICE int32_t parcel_value(struct parcel_bits *r, uint32_t length, uint32_t size)
+{
+    const int32_t v = parcel_extend((uint32_t)(r->bits << length >> 32), size);
+    parcel_drop(r, length + size);
+    return v;
 }
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Decodes a block of component c. Returns 0 if it is damaged. */
+/* Decodes a block of component c to products of coefficients and quantisers. Returns -1 if it is damaged, else whether
+ * it has coefficients below its first row. */
 ON_DEVICE int parcel_coded_block(struct parcel_bits *r, const struct parcel_codes *codes, int c, int32_t *dc,
                                  int16_t *coef)
 {
+    const uint32_t *places = codes->places[c];
+    int below = 0;
     parcel_clear(coef);
     parcel_refill(r);
-    uint32_t code = parcel_code(r, codes, 2 * (uint32_t)c), size = code & 255;
-    if (code == 0 || size > 15)
-        return 0;
-    *dc = (int16_t)(*dc + parcel_extend(r->bits << (code >> 8), size));
-    parcel_drop(r, (code >> 8) + size);
-    coef[0] = (int16_t)*dc;
+    uint32_t code = parcel_code(r, codes, 2 * (uint32_t)c);
+    if (code == 0 || (code & 255) > 15)
+        return -1;
+    *dc = (int16_t)(*dc + parcel_value(r, code >> 8, code & 255));
+    coef[0] = (int16_t)(uint16_t)((int16_t)(uint16_t)(places[0] >> 16) * *dc);
     for (uint32_t k = 1; k < 64; k++) {
         parcel_refill(r);
         code = parcel_code(r, codes, 2 * (uint32_t)c + 1);
-        size = code & 15;
+        const uint32_t size = code & 15, run = code >> 4 & 15;
         if (code == 0)
-            return 0;
-        const uint32_t skipped = code >> 4 & 15;
-        if (size == 0 && skipped != 15) {
-            parcel_drop(r, code >> 8);
-            return 1;
-        }
-        k += skipped;
+            return -1;
+        const int32_t v = parcel_value(r, code >> 8, size);
+        if (size == 0 && run != 15)
+            break;
+        k += run;
         if (k > 63)
-            return 0;
-        if (size)
-            coef[codes->zigzag[k]] = (int16_t)parcel_extend(r->bits << (code >> 8), size);
-        parcel_drop(r, (code >> 8) + size);
+            return -1;
+        const uint32_t place = places[k], at = place & 63;
+        if (size) {
+            coef[at] = (int16_t)(uint16_t)((int16_t)(uint16_t)(place >> 16) * v);
+            below |= at >= 8;
+        }
     }
-    return 1;
+    return below;
 }
 
 ON_DEVICE uint32_t parcel_groups_x(const struct parcel *p)
@@ -203,8 +216,7 @@ ON_DEVICE uint32_t parcel_groups(const struct parcel *p)
 ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, const struct parcel_codes *codes,
                              int16_t *coef, uint8_t *samples, uint32_t i)
 {
-    const uint32_t across = parcel_groups_x(p), y = i / across, x = i % across, each = parcel_mcu_blocks(p),
-                   luma = each - (uint32_t)p->components + 1;
+    const uint32_t across = parcel_groups_x(p), y = i / across, x = i % across, each = parcel_mcu_blocks(p);
     const struct parcel_group *s =
         (const struct parcel_group *)(const void *)parcel_table(p, region, 2 * (uint32_t)p->components) +
         y * (across + 1) + x;
@@ -215,14 +227,15 @@ ON_DEVICE int parcel_huffman(const struct parcel *p, const uint8_t *region, cons
     const int32_t first = (int32_t)x * p->every, left = p->across - first, n = left < p->every ? left : p->every;
     for (int32_t m = first; m < first + n; m++)
         for (uint32_t k = 0; k < each; k++) {
-            const int c = k < luma ? 0 : (int)(k - luma) + 1;
+            const int c = parcel_component(p, k);
             int32_t dc = c == 0 ? dc0 : c == 1 ? dc1 : dc2;
-            if (!parcel_coded_block(&r, codes, c, &dc, coef))
+            const int below = parcel_coded_block(&r, codes, c, &dc, coef);
+            if (below < 0)
                 return 0;
             dc0 = c == 0 ? dc : dc0;
             dc1 = c == 1 ? dc : dc1;
             dc2 = c == 2 ? dc : dc2;
-            parcel_samples(p, region, coef, samples, m, (int32_t)y, k);
+            parcel_samples(p, coef, below, samples, m, (int32_t)y, k);
         }
     return r.at - (uint32_t)r.n == to.bit && dc0 == to.dc[0] &&
            (p->components == 1 || (dc1 == to.dc[1] && dc2 == to.dc[2]));

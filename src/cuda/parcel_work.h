@@ -126,10 +126,10 @@ struct parcel_chunk {
 
 /* What its threads find out together about each block. */
 struct parcel_shares {
-    uint64_t mask[PARCEL_BLOCKS];   /* which coefficients it has, without DC */
+    uint64_t mask[PARCEL_BLOCKS];    /* which coefficients it has, without DC */
     uint32_t columns[PARCEL_BLOCKS]; /* bytes of this stream */
     uint32_t small[PARCEL_BLOCKS];
-    uint32_t wide[PARCEL_BLOCKS];   /* bytes, and words << 16 */
+    uint32_t wide[PARCEL_BLOCKS]; /* bytes, and words << 16 */
 };
 
 ON_DEVICE uint32_t parcel_byte(const uint8_t *p, const uint8_t *end)
@@ -182,10 +182,19 @@ ON_DEVICE void parcel_chunk_columns(const struct parcel_chunk *s, struct parcel_
     all->small[b] = ((uint32_t)ONES(mask) + 1) / 2;
 }
 
-/* Code i of a block, whose codes start at `small`. */
-ON_DEVICE uint32_t parcel_code_at(const struct parcel_chunk *s, const uint8_t *small, uint32_t i)
+/* The next eight codes. */
+ON_DEVICE uint32_t parcel_codes_at(const struct parcel_chunk *s, const uint8_t *small)
 {
-    return parcel_byte(small + i / 2, s->end) >> i % 2 * 4 & 15;
+    uint32_t codes = 0;
+    UNROLL for (int i = 0; i < 4; i++) codes |= parcel_byte(small + i, s->end) << 8 * i;
+    return codes;
+}
+
+/* How many of the lowest n codes are 0. */
+ON_DEVICE uint32_t parcel_zeros(uint32_t codes, uint32_t n)
+{
+    const uint32_t some = codes | codes >> 1, any = (some | some >> 2) & 0x11111111;
+    return n - (uint32_t)ONES(any & (n < 8 ? (1u << 4 * n) - 1 : ~0u));
 }
 
 ON_DEVICE void parcel_chunk_codes(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
@@ -193,9 +202,9 @@ ON_DEVICE void parcel_chunk_codes(const struct parcel_chunk *s, struct parcel_sh
     const uint8_t *small = s->small + parcel_before(all->small, b);
     const uint32_t n = (uint32_t)ONES(all->mask[b]);
     uint32_t wide = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t code = parcel_code_at(s, small, i);
-        wide += (uint32_t)(code == 8) + ((uint32_t)(code == 0) << 16);
+    for (uint32_t i = 0; i < n; i += 8, small += 4) {
+        const uint32_t codes = parcel_codes_at(s, small), left = n - i < 8 ? n - i : 8;
+        wide += parcel_zeros(codes ^ 0x88888888, left) + (parcel_zeros(codes, left) << 16);
     }
     all->wide[b] = wide;
 }
@@ -206,16 +215,20 @@ ON_DEVICE void parcel_clear(int16_t *coef)
     UNROLL for (int i = 0; i < 16; i++) zero[i] = 0;
 }
 
-ON_DEVICE void parcel_chunk_block(const struct parcel_chunk *s, const struct parcel_shares *all, uint32_t b,
-                                  int16_t *coef)
+/* Returns whether the block has coefficients below its first row. */
+ON_DEVICE int parcel_chunk_block(const struct parcel_chunk *s, const struct parcel_shares *all, const uint16_t *q,
+                                 uint32_t b, int16_t *coef)
 {
     const uint8_t *small = s->small + parcel_before(all->small, b);
     const uint32_t wide = parcel_before(all->wide, b);
     const uint8_t *bytes = s->bytes + (wide & 0xffff), *words = s->words + 2 * (wide >> 16);
-    uint32_t i = 0;
+    uint32_t i = 0, codes = 0;
+    int below = 0;
     parcel_clear(coef);
-    for (uint64_t mask = all->mask[b]; mask; mask &= mask - 1, i++) {
-        const uint32_t code = parcel_code_at(s, small, i);
+    for (uint64_t mask = all->mask[b]; mask; mask &= mask - 1, i++, codes >>= 4) {
+        if (i % 8 == 0)
+            codes = parcel_codes_at(s, small + i / 2);
+        const uint32_t code = codes & 15;
         int32_t v = (int32_t)(code ^ 8) - 8;
         if (code == 8)
             v = (int8_t)parcel_byte(bytes++, s->end);
@@ -223,9 +236,13 @@ ON_DEVICE void parcel_chunk_block(const struct parcel_chunk *s, const struct par
             v = (int16_t)(parcel_byte(words, s->end) | parcel_byte(words + 1, s->end) << 8);
             words += 2;
         }
-        coef[LOWEST(mask)] = (int16_t)v;
+        const int at = LOWEST(mask);
+        coef[at] = (int16_t)(uint16_t)((int16_t)q[at] * v);
+        below |= at >= 8 && v;
     }
-    coef[0] = (int16_t)(parcel_byte(s->dc + 2 * b, s->end) | parcel_byte(s->dc + 2 * b + 1, s->end) << 8);
+    const int32_t dc = (int16_t)(parcel_byte(s->dc + 2 * b, s->end) | parcel_byte(s->dc + 2 * b + 1, s->end) << 8);
+    coef[0] = (int16_t)(uint16_t)((int16_t)q[0] * dc);
+    return below;
 }
 
 /* ------------------------------------------------------------------ samples: decode/jpeg_kernel_c.c, jpeg_idct_c */
@@ -269,44 +286,50 @@ ON_DEVICE void parcel_line(int32_t *v, int step, int bits)
     }
 }
 
-/* coef and quantisers: aligned to 8. to: rows of 8 samples, `stride` apart. */
-ON_DEVICE void parcel_idct(const uint8_t *quantisers, const int16_t *coef, uint8_t *to, uint32_t stride)
+/* Eight samples of a line. */
+ON_DEVICE uint64_t parcel_eight_samples(int32_t *v)
 {
-    const parcel_eight *in = (const parcel_eight *)(const void *)coef,
-                       *q = (const parcel_eight *)(const void *)quantisers;
+    uint64_t line = 0;
+    parcel_line(v, 1, 18);
+    UNROLL for (int x = 0; x < 8; x++) line |= (uint64_t)(parcel_clip(v[x], -128, 127) + 128) << 8 * x;
+    return line;
+}
+
+/* coef: products of coefficients and quantisers, aligned to 8. below: there are coefficients below the first row. to:
+ * rows of 8 samples, `stride` apart. */
+ON_DEVICE void parcel_idct(const int16_t *coef, int below, uint8_t *to, uint32_t stride)
+{
+    const parcel_eight *in = (const parcel_eight *)(const void *)coef;
     int32_t v[64];
-    uint64_t rest = 0;
-    UNROLL for (int i = 0; i < 16; i++)
-    {
-        const uint64_t four = in[i], by = q[i];
-        rest |= i >= 2 ? four : 0;
-        UNROLL for (int k = 0; k < 4; k++) v[4 * i + k] =
-            parcel_wrap((int16_t)(uint16_t)(by >> 16 * k) * (int16_t)(uint16_t)(four >> 16 * k));
+    if (!below) {
+        UNROLL for (int i = 0; i < 8; i++) v[i] = parcel_wrap((int16_t)(uint16_t)(in[i / 4] >> 16 * (i % 4)) * 4);
+        const uint64_t line = parcel_eight_samples(v);
+        UNROLL for (uint32_t y = 0; y < 8; y++) * (parcel_eight *)(void *)(to + (uint64_t)stride * y) = line;
+        return;
     }
-    if (rest == 0) {
-        UNROLL for (int i = 63; i >= 0; i--) v[i] = parcel_wrap(v[i % 8] * 4);
-    } else {
-        UNROLL for (int x = 0; x < 8; x++) parcel_line(v + x, 8, 11);
-    }
-    UNROLL for (int y = 0; y < 8; y++)
-    {
-        uint64_t line = 0;
-        parcel_line(v + 8 * y, 1, 18);
-        UNROLL for (int x = 0; x < 8; x++) line |= (uint64_t)(parcel_clip(v[8 * y + x], -128, 127) + 128) << 8 * x;
-        *(parcel_eight *)(void *)(to + (uint64_t)stride * (uint32_t)y) = line;
-    }
+    UNROLL for (int i = 0; i < 64; i++) v[i] = (int16_t)(uint16_t)(in[i / 4] >> 16 * (i % 4));
+    UNROLL for (int x = 0; x < 8; x++) parcel_line(v + x, 8, 11);
+    UNROLL for (uint32_t y = 0; y < 8; y++) * (parcel_eight *)(void *)(to + (uint64_t)stride * y) =
+        parcel_eight_samples(v + 8 * y);
+}
+
+/* The component of block k of an MCU. */
+ON_DEVICE int parcel_component(const struct parcel *p, uint32_t k)
+{
+    const uint32_t luma = parcel_mcu_blocks(p) - (uint32_t)p->components + 1;
+    return k < luma ? 0 : (int)(k - luma) + 1;
 }
 
 /* Makes the samples of block k of the MCU at column x and row y. */
-ON_DEVICE void parcel_samples(const struct parcel *p, const uint8_t *region, const int16_t *coef, uint8_t *samples,
-                              int32_t x, int32_t y, uint32_t k)
+ON_DEVICE void parcel_samples(const struct parcel *p, const int16_t *coef, int below, uint8_t *samples, int32_t x,
+                              int32_t y, uint32_t k)
 {
-    const uint32_t wide = p->halves_columns ? 2 : 1, high = p->halves_rows ? 2 : 1, luma = wide * high;
-    const int c = k < luma ? 0 : (int)(k - luma) + 1;
+    const uint32_t wide = p->halves_columns ? 2 : 1, high = p->halves_rows ? 2 : 1;
+    const int c = parcel_component(p, k);
     const uint32_t row = c ? (uint32_t)y : (uint32_t)y * high + k / wide,
                    column = c ? (uint32_t)x : (uint32_t)x * wide + k % wide, columns = parcel_columns(p, c);
     uint8_t *to = samples + 64 * ((uint64_t)parcel_first(p, c) + (uint64_t)row * columns) + 8 * column;
-    parcel_idct(region + 128 * c, coef, to, 8 * columns);
+    parcel_idct(coef, below, to, 8 * columns);
 }
 
 /* ------------------------------------------------------------------ pixels: decode/jpeg_kernel_c.c, row_*_c */
@@ -328,7 +351,8 @@ ON_DEVICE void parcel_chroma(const struct parcel *p, const uint8_t *plane, int32
         return;
     }
     const int32_t last = ((p->w + 1) >> 1) - 1, end = left + stride - 1;
-    const int32_t before = parcel_clip(pair - 1, left, last), after = parcel_clip(pair + 1, left, last < end ? last : end);
+    const int32_t before = parcel_clip(pair - 1, left, last),
+                  after = parcel_clip(pair + 1, left, last < end ? last : end);
     if (p->halves_rows) {
         const int32_t v = 3 * (3 * own[pair] + other[pair]);
         out[0] = (v + 3 * own[before] + other[before] + 8) >> 4;
@@ -370,7 +394,10 @@ ON_DEVICE void parcel_colour(const struct parcel *p, const uint8_t *samples, int
 struct parcel_sum {
     int32_t red, green, blue;
 };
-#define PARCEL_SUM {1 << 21, 1 << 21, 1 << 21}
+#define PARCEL_SUM                                                                                                     \
+    {                                                                                                                  \
+        1 << 21, 1 << 21, 1 << 21                                                                                      \
+    }
 
 ON_DEVICE void parcel_add(struct parcel_sum *s, uint32_t pixel, int32_t weight)
 {
@@ -400,19 +427,17 @@ ON_DEVICE struct parcel_inputs parcel_inputs(const struct parcel_pass *t, const 
 }
 
 /* Column x after the pass across, of at most PARCEL_ROWS rows. */
-ON_DEVICE void parcel_across(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t x, int32_t rows,
-                             uint32_t *to)
+ON_DEVICE void parcel_across(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t x,
+                             int32_t rows, uint32_t *to)
 {
     const struct parcel_inputs in = parcel_inputs(&p->x, body, p->crop_w, x);
     struct parcel_sum sums[PARCEL_ROWS] = {PARCEL_SUM, PARCEL_SUM, PARCEL_SUM, PARCEL_SUM};
     for (int32_t k = 0; k < in.n; k++) {
         const uint32_t *at = from + in.first + k;
-        UNROLL for (int r = 0; r < PARCEL_ROWS; r++) parcel_add(&sums[r], at[r < rows ? r * p->crop_w : 0],
-                                                                in.weights[k]);
+        UNROLL for (int r = 0; r < PARCEL_ROWS; r++)
+            parcel_add(&sums[r], at[r < rows ? r * p->crop_w : 0], in.weights[k]);
     }
-    UNROLL for (int r = 0; r < PARCEL_ROWS; r++)
-        if (r < rows)
-            to[r * p->out_w + (int32_t)x] = parcel_total(&sums[r]);
+    UNROLL for (int r = 0; r < PARCEL_ROWS; r++) if (r < rows) to[r * p->out_w + (int32_t)x] = parcel_total(&sums[r]);
 }
 
 /* Column x after the pass across, of one row. */
@@ -441,8 +466,8 @@ ON_DEVICE struct parcel_quad parcel_down_quad(const struct parcel *p, const uint
 }
 
 /* Column x and row y after the pass down, of an image w pixels wide. */
-ON_DEVICE uint32_t parcel_down(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t w, uint32_t x,
-                               uint32_t y)
+ON_DEVICE uint32_t parcel_down(const struct parcel *p, const uint8_t *body, const uint32_t *from, uint32_t w,
+                               uint32_t x, uint32_t y)
 {
     const struct parcel_inputs in = parcel_inputs(&p->y, body, p->crop_h, y);
     struct parcel_sum sum = PARCEL_SUM;
