@@ -130,13 +130,11 @@ static void complete(struct jpeg_baseline *b, const struct jpeg_frame *f, const 
 static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
 {
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
-    struct jpeg_walk w;
     if (!job->region || !job->region->codes)
         return false;
     complete(b, f, job);
     return (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
-           jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
-           jpeg_groups_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
+           jpeg_scan_is_good(f) && jpeg_groups_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
 }
 
 /* The file's own orientation; 0: unknown, because it was to be ignored. */

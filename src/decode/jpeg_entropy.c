@@ -304,6 +304,14 @@ bool jpeg_scan_skip(struct jpeg_scan *s, int32_t mcus)
 
 /* ------------------------------------------------------------------ position */
 
+bool jpeg_scan_is_good(const struct jpeg_frame *f)
+{
+    bool good = true;
+    for (int c = 0; c < f->n_components; c++)
+        good &= huff_is_good(f->component[c].dc, true) && huff_is_good(f->component[c].ac, false);
+    return good;
+}
+
 bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
                      size_t n)
 {

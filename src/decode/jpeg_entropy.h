@@ -46,6 +46,8 @@ struct jpeg_scan {
     const struct huff_ac *ac_tables[JPEG_COMPONENTS];
 };
 
+/* Whether libjpeg would accept the tables. */
+bool jpeg_scan_is_good(const struct jpeg_frame *f);
 /* Starts at the first MCU. Returns false if libjpeg would refuse a table. */
 bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
                      size_t n);

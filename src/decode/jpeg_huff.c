@@ -57,6 +57,18 @@ bool huff_codes_make(struct huff_codes *c, const uint8_t *spec)
     return true;
 }
 
+bool huff_is_good(const uint8_t *spec, bool dc)
+{
+    struct huff_codes c;
+    if (!huff_codes_make(&c, spec))
+        return false;
+    const size_t n = spec_bytes(spec);
+    for (size_t i = COUNTS; dc && i < n; i++)
+        if (spec[i] > 15)
+            return false;
+    return true;
+}
+
 int huff_codes_find(const struct huff_codes *c, uint64_t bits)
 {
     const uint32_t v = (uint32_t)(bits >> 48);

@@ -30,6 +30,8 @@ struct huff_codes {
 bool huff_next_table(const uint8_t **segment, size_t *n, const uint8_t **table);
 /* From a table of a file: 16 counts, then as many symbols. Returns false if libjpeg would refuse it. */
 bool huff_codes_make(struct huff_codes *c, const uint8_t *spec);
+/* Whether libjpeg would accept such a table, for DC or AC. */
+bool huff_is_good(const uint8_t *spec, bool dc);
 /* Finds the code at the top of `bits`: its length, and its symbol << 8. Returns -1 if there is no such code. */
 int huff_codes_find(const struct huff_codes *c, uint64_t bits);
 
