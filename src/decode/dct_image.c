@@ -166,7 +166,7 @@ static bool write_chunks(struct writer *w, const struct jpeg_giver *from, const 
         for (int32_t x = need->x0; x < need->x1; x += DCT_CHUNK, index += 4) {
             const int32_t left = need->x1 - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
             if (from->sparse)
-                memset(w->coef, 0, sizeof w->coef);
+                memset(w->coef, 0, (size_t)(DCT_CHUNK * blocks_of(f)) * JPEG_BLOCK * sizeof *w->coef);
             set_le32(w->out->data + index, w->out->len - w->start);
             if (!from->give(from->user, y, x, n, &w->blocks) || !write_chunk(w, n * blocks_of(f)))
                 return false;
