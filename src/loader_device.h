@@ -20,7 +20,17 @@ struct buf;
 struct loader_pace {
     int batches; /* since the last decision */
     uint64_t since_ns, waited_ns, idle_ns;
-    int moves; /* of the share */
+    const char *why; /* the reason for the last decision; NULL: there was none */
+};
+
+/* What they say, as parts of the time: the caller waited; the workers had no work. And the part of the cores of this
+ * process that the workers used. */
+struct parcel_load {
+    double waited, idle, cores;
+};
+struct parcel_choice {
+    int share;
+    const char *why;
 };
 
 struct loader_device {
@@ -60,7 +70,10 @@ void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_
 bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m, int64_t row);
 /* After each delivered batch: adapts the device's share, if device_work is auto. */
 void loader_parcel_pace(struct stk_loader *l);
-void loader_parcel_explain(const struct stk_loader *l, struct buf *b);
+/* The next share, in 16ths. It rises while the program waits for the CPU or has few cores to itself, and falls while
+ * the workers are idle, because work on the device slows training down. Between the two, it stays as it is. */
+struct parcel_choice loader_parcel_choose(int share, struct parcel_load load);
+void loader_parcel_explain(struct stk_loader *l, struct buf *b);
 
 /* Describes the fields of batches there, from those of the batches in host memory. */
 int loader_device_fields(struct stk_loader *l, const struct field *fields, int n, stk_error *e);

@@ -10,10 +10,10 @@
  * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
  * crop are copied.
  *
- * The device finishes the first rows of each batch. `share` says how many, in 16ths of the batch. If it is above
- * SHARES, the device finishes all rows, and share - SHARES is the share of rows whose Huffman codes it also decodes.
- * With device_work=auto, the share starts at 0 and depends on who waits: the caller for batches, or the workers for the
- * caller.
+ * The device finishes the first rows of each batch; `share` says how many, in 16ths of the batch. With device_work=auto,
+ * it starts at 0 and depends on what the workers and the caller wait for. Then files become rows for the device only as
+ * codes: making coefficients from them takes the CPU almost as long as making pixels. Coefficients that a cache or a
+ * pack already has are merely copied.
  */
 #include "base/buf.h"
 #include "loader.h"
@@ -24,8 +24,6 @@ enum { KERNELS_CONFIRMED = 0 };
 enum {
     ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */
     SHARES = 16,
-    DECODE = 2 * SHARES, /* the share at which the device also decodes the Huffman codes of all rows, if it can */
-    STEP = 4,
     PACE_BATCHES = 16, /* between decisions */
 };
 
@@ -66,8 +64,7 @@ void loader_parcel_lay(struct stk_loader *l, struct field *fields)
     const size_t room = f->bytes > ROOM_LEAST ? f->bytes : ROOM_LEAST;
     d->pitch = (room + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN + PARCEL_ALIGN;
     f->bytes = d->pitch;
-    const stk_device_work work = l->options.device_work;
-    atomic_init(&d->share, work == STK_DEVICE_WORK_DECODE ? DECODE : work == STK_DEVICE_WORK_IDCT ? SHARES : 0);
+    atomic_init(&d->share, l->options.device_work == STK_DEVICE_WORK_AUTO ? 0 : SHARES);
 }
 
 bool loader_parcel_decodes(const struct stk_loader *l)
@@ -95,35 +92,36 @@ void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_
     parcel_of(l, b, row)->kind = PARCEL_PIXELS;
 }
 
-/* Whether a row is among the first rows of its batch that belong to the device's share beyond `from`. */
-static bool is_among(const struct stk_loader *l, int64_t row, int from)
+/* Coefficients probably fit: they take one and a half times as much as the file, and those of a crop its share. */
+static bool may_fit(const struct stk_loader *l, const struct making *m, bool dct)
 {
-    const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed) - from;
-    return row * SHARES < share * l->options.batch_size;
+    const struct head *h = &m->image.head;
+    const double share = (double)m->want.crop.w * m->want.crop.h / ((double)h->w * h->h);
+    return share * (double)m->image.n * (dct ? 1.0 : 1.5) < (double)l->device.pitch;
 }
 
-/* Whether the row is among those for the device, and its coefficients probably fit. Coefficients take one and a half
- * times as much as the file, and those of a crop its share of them. */
-static bool is_wanted(const struct stk_loader *l, const struct making *m, int64_t row)
+/* Lends the checkpoints of a file. Sets what the row may have; returns false if it is nothing. */
+static bool choose(struct stk_loader *l, struct worker *w, const struct making *m, int64_t row, struct dct_region *out)
 {
     const struct desk_image *im = &m->image;
     const struct head *h = &im->head;
-    if (!is_among(l, row, 0) || m->plain || m->kept_bytes > 0)
+    const bool dct = im->form == DESK_DCT || h->dct;
+    const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed);
+    if (row * SHARES >= share * l->options.batch_size || m->plain || m->kept_bytes > 0 || h->orientation != 1 ||
+        (im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG)
         return false;
-    if ((im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG || h->orientation != 1)
-        return false;
-    const double share = (double)m->want.crop.w * m->want.crop.h / ((double)h->w * h->h);
-    const double bytes = (double)im->n * (im->form == DESK_DCT || h->dct ? 1.0 : 1.5);
-    return share * bytes < (double)l->device.pitch;
+    if (!dct)
+        loader_checkpoints_lend(l, w, m);
+    out->codes = !dct && w->checkpoint_bytes > 0 && loader_parcel_decodes(l);
+    out->coefficients = (dct || l->options.device_work != STK_DEVICE_WORK_AUTO) && may_fit(l, m, dct);
+    return out->codes || out->coefficients;
 }
 
-static bool make_region(struct stk_loader *l, struct worker *w, const struct making *m, struct dct_region *region)
+static bool make_region(const struct worker *w, const struct making *m, struct dct_region *region)
 {
     const struct desk_image *im = &m->image;
     struct want want = m->want;
     want.ranges = im->form == DESK_FILE && w->desk.ranges.n > 0 ? &w->desk.ranges : NULL;
-    if (im->form == DESK_FILE)
-        loader_checkpoints_lend(l, w, m);
     return decode_region(w->desk.decoder, im->bytes, im->n, &im->head, &want, im->form == DESK_DCT, region);
 }
 
@@ -167,11 +165,13 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     uint8_t *body = batch_row(w->to, l->image, row);
     const size_t room = l->device.pitch - PARCEL_ALIGN;
     struct plan_passes passes;
-    if (!is_wanted(l, m, row) || !plan_passes(j, body, room, &passes))
+    struct dct_region region = {0};
+    if (!choose(l, w, m, row, &region) || !plan_passes(j, body, room, &passes))
         return false;
     const size_t at = parcel_aligned(passes.used);
-    struct dct_region region = {.to = body + at, .room = room > at ? room - at : 0, .codes = is_among(l, row, SHARES)};
-    if (!make_region(l, w, m, &region))
+    region.to = body + at;
+    region.room = room > at ? room - at : 0;
+    if (!make_region(w, m, &region))
         return false;
     struct parcel p = describe(j, &passes, &region);
     p.region = (uint32_t)at;
@@ -193,15 +193,24 @@ static uint64_t idle_ns(const struct stk_loader *l)
     return sum;
 }
 
-/* The new share. The device takes more if the caller waits while the workers are busy, and less if the workers are idle
- * half of the time, because work on the device slows training down. */
-static int next_share(int share, double waited, double idle)
+struct parcel_choice loader_parcel_choose(int share, struct parcel_load load)
 {
-    if (waited > 0.02 && idle < 0.2)
-        return share + STEP < DECODE ? share + STEP : DECODE;
-    if (waited < 0.005 && idle > 0.5)
-        return share > STEP ? share - STEP : 0;
-    return share;
+    int step = 0;
+    const char *why = "the workers keep up, and leave half of the cores to the program";
+    if (load.waited > 0.01 && load.idle < 0.5) {
+        step = load.waited > 0.1 ? 4 : 2;
+        why = "the program waits for batches";
+    } else if (load.cores > 0.5) {
+        step = 1;
+        why = "the workers take more than half of the cores";
+    } else if (load.waited <= 0.01 && load.idle > 0.7) {
+        step = -1;
+        why = "the workers are idle most of the time";
+    } else if (load.waited > 0.01) {
+        why = "the program waits for batches, but not for the CPU";
+    }
+    const int next = share + step;
+    return (struct parcel_choice){next < 0 ? 0 : next < SHARES ? next : SHARES, why};
 }
 
 void loader_parcel_pace(struct stk_loader *l)
@@ -212,32 +221,42 @@ void loader_parcel_pace(struct stk_loader *l)
         return;
     pthread_mutex_lock(&l->lock);
     if (++p->batches >= PACE_BATCHES) {
-        const uint64_t now = now_ns(), idle = idle_ns(l);
-        const double passed = (double)(now - p->since_ns) + 1;
-        const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
-        const int next = next_share(share, (double)(l->waited_ns - p->waited_ns) / passed,
-                                    (double)(idle - p->idle_ns) / passed / l->options.threads);
-        atomic_store_explicit(&d->share, p->since_ns ? next : share, memory_order_relaxed);
-        p->moves += p->since_ns && next != share;
-        *p = (struct loader_pace){.since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle, .moves = p->moves};
+        const uint64_t now = now_ns(), idle_now = idle_ns(l);
+        const double passed = (double)(now - p->since_ns) + 1, threads = l->options.threads;
+        const double idle = (double)(idle_now - p->idle_ns) / passed / threads;
+        const struct parcel_load load = {.waited = (double)(l->waited_ns - p->waited_ns) / passed,
+                                         .idle = idle,
+                                         .cores = (1 - idle) * threads / machine_threads(&l->machine)};
+        if (p->since_ns) {
+            const struct parcel_choice next =
+                loader_parcel_choose(atomic_load_explicit(&d->share, memory_order_relaxed), load);
+            atomic_store_explicit(&d->share, next.share, memory_order_relaxed);
+            p->why = next.why;
+        }
+        *p = (struct loader_pace){.since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .why = p->why};
     }
     pthread_mutex_unlock(&l->lock);
 }
 
-void loader_parcel_explain(const struct stk_loader *l, struct buf *b)
+void loader_parcel_explain(struct stk_loader *l, struct buf *b)
 {
     const struct loader_device *d = &l->device;
     if (!d->pitch) {
         buf_printf(b, "           JPEGs are decoded and transformed on the CPU, %s\n", d->whole);
         return;
     }
-    const int share = atomic_load_explicit(&d->share, memory_order_relaxed), all = share < SHARES ? share : SHARES;
-    buf_printf(
-        b,
-        "           the GPU does everything after the Huffman codes for %d of %d rows, and decodes the codes of %d, "
-        "%s%s; %lld images so far\n",
-        all, SHARES, share - all,
-        l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "as device_work=auto chose",
-        share == 0 ? ", because the workers are fast enough" : "",
-        (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
+    const stk_device_work work = l->options.device_work;
+    if (work == STK_DEVICE_WORK_AUTO) {
+        pthread_mutex_lock(&l->lock);
+        const char *why = d->pace.why;
+        pthread_mutex_unlock(&l->lock);
+        buf_printf(b, "           device_work=auto: the GPU may decode %d of 16 rows, because %s\n",
+                   atomic_load_explicit(&d->share, memory_order_relaxed), why ? why : "no time was measured yet");
+    } else {
+        buf_printf(b, "           the GPU does everything after the Huffman codes of JPEGs%s, as device_work asks\n",
+                   work == STK_DEVICE_WORK_DECODE ? ", and decodes those whose checkpoints are known" : "");
+    }
+    buf_printf(b, "           images so far: %lld finished by the GPU, %lld of them decoded there\n",
+               (long long)atomic_load_explicit(&d->finished, memory_order_relaxed),
+               (long long)atomic_load_explicit(&d->decoded, memory_order_relaxed));
 }

@@ -31,7 +31,7 @@ struct image_job {
     const uint8_t *checkpoints;
     size_t checkpoint_bytes;
     bool checkpoints_wanted;
-    bool checkpoints_complete; /* down to the end of the file, beyond what the crop takes */
+    bool checkpoints_complete;   /* down to the end of the file, beyond what the crop takes */
     const struct ranges *ranges; /* as in struct want: read nothing else of the file */
     struct arena *arena;
     struct dct_region *region; /* gets coefficients instead of pixels; NULL: pixels are wanted */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_region.h -- the coefficients of the MCUs that a crop takes, in a few bytes, for a device that does the rest.
+ * dct_region.h -- the coefficients of the MCUs that a crop takes, in a few bytes, for a device that does the rest. Or
+ * their coded bytes, which jpeg_groups.h describes.
  *
  *     tables    64 quantisers of 2 bytes for each component, in natural order
  *     index     offset of each chunk from the start of the region (4 bytes), and the end of the last one
@@ -17,7 +18,8 @@ struct dct_region {
     /* Set by the caller: where it goes. */
     uint8_t *to;
     size_t room;
-    bool codes; /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_groups.h) */
+    bool codes;        /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_groups.h) */
+    bool coefficients; /* otherwise, coefficients are wanted */
     /* Set by the decoder. */
     size_t used;  /* bytes; 0: it did not fit */
     int32_t w, h; /* of the whole image */

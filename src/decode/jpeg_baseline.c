@@ -97,6 +97,8 @@ static bool make(const struct jpeg_baseline *b, const struct jpeg_frame *f, cons
 
 static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job, struct image *out)
 {
+    if (job->region && !job->region->coefficients)
+        return false;
     const size_t used = job->region ? 0 : job->arena->used;
     struct jpeg_frame small = *f;
     if (job->shrink > 1)

@@ -12,6 +12,7 @@
 
 #include "cuda/parcel_work.h"
 #include "decode/jpeg_kernel.h"
+#include "loader_device.h"
 #include "support/open_loader.h"
 
 enum { SAMPLES = 48, BATCH = 7, SIDE = 400, CUT = 20 };
@@ -189,6 +190,52 @@ static void auto_is_equal(void)
     compare_work(&o, 12, STK_DEVICE_WORK_AUTO);
 }
 
+/* The share that auto chooses. */
+static void the_share_follows_the_load(void)
+{
+    static const struct {
+        int share;
+        struct parcel_load load;
+        int next;
+        const char *why;
+    } cases[] = {
+        {0, {.waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "the program waits for batches"},
+        {3, {.waited = 0.02, .idle = 0.1, .cores = 0.2}, 5, "the program waits for batches"},
+        {14, {.waited = 0.4, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
+        {16, {.waited = 0.9, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
+        {7, {.waited = 0.4, .idle = 0.9, .cores = 0.1}, 7, "but not for the CPU"},
+        {7, {.waited = 0.0, .idle = 0.2, .cores = 0.8}, 8, "more than half of the cores"},
+        {7, {.waited = 0.0, .idle = 0.2, .cores = 0.3}, 7, "keep up"},
+        {7, {.waited = 0.0, .idle = 0.6, .cores = 0.4}, 7, "keep up"},
+        {7, {.waited = 0.0, .idle = 0.8, .cores = 0.1}, 6, "idle most of the time"},
+        {0, {.waited = 0.0, .idle = 1.2, .cores = -0.2}, 0, "idle most of the time"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct parcel_choice c = loader_parcel_choose(cases[i].share, cases[i].load);
+        CHECK_EQ(c.share, cases[i].next);
+        CHECK_SAYS(c.why, cases[i].why);
+    }
+}
+
+/* Workers that take 300 us for a row, or 20 us if the device has its codes, and a program that takes a row every 100 us:
+ * the share settles. */
+static void the_share_settles(void)
+{
+    for (int threads = 1; threads <= 8; threads++) {
+        int share = 0, last = -1, since = 0;
+        for (int i = 0; i < 200; i++, since++) {
+            const double each = (300.0 * (16 - share) + 20.0 * share) / 16 / threads, time = each > 100 ? each : 100;
+            const struct parcel_load load = {
+                .waited = 1 - 100 / time, .idle = 1 - each / time, .cores = each / time * threads / 8};
+            share = loader_parcel_choose(share, load).share;
+            since = share == last ? since : 0;
+            last = share;
+        }
+        CHECK(since > 150);
+        CHECK(threads < 3 ? share > 0 : threads < 6 ? share == 0 : share < 16);
+    }
+}
+
 static void all_forms_are_equal(void)
 {
     NEEDS_GPU();
@@ -304,8 +351,8 @@ static void the_choice_is_explained(void)
     const stk_device_work works[] = {STK_DEVICE_WORK_DEFAULT, STK_DEVICE_WORK_NONE, STK_DEVICE_WORK_IDCT,
                                      STK_DEVICE_WORK_DECODE};
     const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks",
-                                 "for 16 of 16 rows, and decodes the codes of 0",
-                                 "for 16 of 16 rows, and decodes the codes of 16"};
+                                 "codes of JPEGs, as device_work asks",
+                                 "and decodes those whose checkpoints are known, as device_work asks"};
     for (int i = 0; i < 4; i++) {
         char text[8192];
         stk_options o = some_options(crop);
@@ -395,7 +442,8 @@ int main(int argc, char **argv)
     stk_gpu gpu;
     ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
     TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there),
-          T(all_codes_are_decoded_there), T(auto_is_equal), T(all_forms_are_equal), T(passes_are_in_the_same_order),
-          T(other_ops_run_on_the_cpu), T(coefficients_from_caches_are_equal), T(batches_of_all_sizes_are_equal),
-          T(single_rows_are_equal), T(closing_waits_for_the_device), T(damage_is_noticed), T(the_choice_is_explained))
+          T(all_codes_are_decoded_there), T(the_share_follows_the_load), T(the_share_settles), T(auto_is_equal),
+          T(all_forms_are_equal), T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu),
+          T(coefficients_from_caches_are_equal), T(batches_of_all_sizes_are_equal), T(single_rows_are_equal),
+          T(closing_waits_for_the_device), T(damage_is_noticed), T(the_choice_is_explained))
 }

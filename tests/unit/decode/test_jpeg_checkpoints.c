@@ -402,8 +402,8 @@ static void photos(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(growing), T(completed), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(ranges_of_others),
-          T(photos))
+    TESTS(T(growing), T(completed), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges),
+          T(ranges_of_others), T(photos))
 }
 
 #else
