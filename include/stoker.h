@@ -175,7 +175,7 @@ typedef enum stk_cache {
  * formats, into the same batches. */
 typedef enum stk_device_work {
     STK_DEVICE_WORK_DEFAULT = 0, /* auto */
-    STK_DEVICE_WORK_AUTO,        /* chosen by the loader (none in this version); stk_explain reports the choice */
+    STK_DEVICE_WORK_AUTO,        /* decode, for a share of the rows that depends on the load; stk_explain reports it */
     STK_DEVICE_WORK_NONE,        /* none: the GPU only normalises, and converts type and layout */
     STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and flip */
     STK_DEVICE_WORK_DECODE       /* the Huffman codes, too, once the checkpoints of a file are known */

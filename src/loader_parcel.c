@@ -18,9 +18,6 @@
 #include "base/buf.h"
 #include "loader.h"
 
-/* Whether device_work=auto may let the device finish rows: only once its results were compared on a real GPU. */
-enum { KERNELS_CONFIRMED = 0 };
-
 enum {
     ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */
     SHARES = 16,
@@ -34,11 +31,8 @@ static const size_t SCRATCH_MOST = (size_t)384 << 20, SCRATCH_LEAST = (size_t)16
 /* NULL: the device may finish rows. */
 static const char *why_whole(const struct stk_loader *l, const struct field *image)
 {
-    const stk_device_work work = l->options.device_work;
-    if (work == STK_DEVICE_WORK_NONE)
+    if (l->options.device_work == STK_DEVICE_WORK_NONE)
         return "as device_work asks";
-    if (work == STK_DEVICE_WORK_AUTO && !KERNELS_CONFIRMED)
-        return "which is what device_work=auto chooses in this version";
     if (source_field(l->source, l->image)->kind != FIELD_ENCODED)
         return "because images are not JPEGs";
     if (l->options.sizes != STK_SIZES_SAME)
