@@ -351,6 +351,18 @@ def test_in_a_running_program(capsys):
     assert list(stoker.watch([1, 2])) == [1, 2]  # outside a block it does nothing
 
 
+def test_a_function_that_trains_cannot_be_left_out(script):
+    """A run without it would be fast."""
+    loop = PLAIN.replace("        loss = torch", "        step(x, y)\n\n", 1)
+    body = "def step(x, y):\n    loss = torch.nn.functional.cross_entropy(model(x), y)\n    loss.backward()\n"
+    source = loop[: loop.index("        step(x, y)")] + "        step(x, y)\n"
+    source = source.replace("epochs = ", body + "    optimizer.step()\n\n\nepochs = ")
+    one = script(source, 4, steps=8)
+    assert one.as_is()
+    left_out = one.what_if("without=step")
+    assert (left_out["status"], left_out["reason"]) == ("failed", "without it, the script does not train")
+
+
 def test_what_is_kept_does_not_fragment_the_memory():
     """No small block per step stays in between what the script frees."""
     torch = pytest.importorskip("torch")

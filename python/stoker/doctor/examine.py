@@ -46,6 +46,7 @@ class Examination:
         self.imports = 0.0  # seconds that the script takes until its first batch
         self.slowness = 1.0  # how many times as long as planned a run takes, because its steps are long
         self.target: int | None = None
+        self.updates = 0.0  # of the optimizer, in the script as it is
         self.fast: list[int] = []  # samples that are not slow
         self.stderr = ""  # of the script as it is
         self.document: Measurement = {
@@ -115,6 +116,8 @@ class Examination:
         if kind == "what-if":
             if run["status"] == "ok" and not section(record, "extra").get("applied"):
                 run["status"], run["reason"] = "failed", not_applied(section(record, "extra"))
+            elif name.startswith("without=") and self.updates and not number(record, "updates"):
+                run["status"], run["reason"] = "failed", "without it, the script does not train"
             run["change"] = remedy(name).advice
             run["diff"] = edits.diff(self.document, name)
         return run
@@ -156,6 +159,7 @@ class Examination:
         record = self.last.record
         self.stderr = self.last.stderr
         self.target = record.get("target")
+        self.updates = number(record, "updates")
         self.document["loader"] = record.get("loader") or {}
         self.document["framework"] = record.get("framework")
         self.document["overhead"] = run.pop("overhead", {})

@@ -14,12 +14,14 @@ from typing import Any
 from . import probe
 from .hooks import after
 
-MOST = 20_000  # events
+MOST = 100_000  # events of a kind
 PROFILED = 5  # steps
 events: dict[tuple[int, int], tuple[Any, Any]] = {}  # by loop and step: before and after next()
 copied: list[tuple[float, Any, Any, int, bool, bool, str]] = []  # host time, events, bytes, pinned, non_blocking, dtype
 syncs: dict[str, list[float]] = {}  # by place: seconds of the host, calls
-_busy = 0  # inside a call that is timed
+profiled_from = float("inf")  # the host's time; later steps are profiled, which makes them slow
+_reads = 0  # inside a read that is timed
+_copies_now = 0  # inside a copy that is timed
 _profile: Any = None
 
 
@@ -31,6 +33,11 @@ def is_used() -> bool:
     """Whether the script uses CUDA; this never starts it."""
     torch = sys.modules.get("torch")
     return bool(torch and getattr(torch, "cuda", None) and torch.cuda.is_initialized())
+
+
+def is_waited_for() -> bool:
+    """Whether the main thread is inside a copy or a read, which lasts until the device is done."""
+    return bool(_reads or _copies_now)
 
 
 def event() -> Any:
@@ -49,15 +56,21 @@ def _tensor(module: Any) -> None:
 def _copying(original: Any) -> Any:
     @functools.wraps(original)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        global _copies_now
         if not probe.loops or self.device.type != "cpu" or not is_used() or not probe.is_watching():
             return original(self, *args, **keywords)
         if sys.modules["torch"].compiler.is_compiling():
             return original(self, *args, **keywords)
         t0, before = probe.clock(), event()
-        result = original(self, *args, **keywords)
+        _copies_now += 1
+        try:
+            result = original(self, *args, **keywords)
+        finally:
+            _copies_now -= 1
         if result.device.type != "cpu" and len(copied) < MOST:
             size, dtype = self.numel() * self.element_size(), str(self.dtype)
-            copied.append((t0, before, event(), size, self.is_pinned(), bool(keywords.get("non_blocking")), dtype))
+            non_blocking = bool(keywords.get("non_blocking")) or True in args[1:3]
+            copied.append((t0, before, event(), size, self.is_pinned(), non_blocking, dtype))
         return result
 
     return call
@@ -66,15 +79,15 @@ def _copying(original: Any) -> Any:
 def _reading(original: Any) -> Any:
     @functools.wraps(original)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
-        global _busy
-        if _busy or self.device.type == "cpu" or not probe.started or not probe.is_watching():
+        global _reads
+        if _reads or self.device.type == "cpu" or not probe.started or not probe.is_watching():
             return original(self, *args, **keywords)
-        _busy += 1
+        _reads += 1
         t0 = probe.clock()
         try:
             return original(self, *args, **keywords)
         finally:
-            _busy -= 1
+            _reads -= 1
             found = syncs.setdefault(probe.place() or "?", [0.0, 0.0])
             found[0] += probe.clock() - t0
             found[1] += 1
@@ -96,13 +109,22 @@ def end(loop: probe.Loop, before: Any) -> None:
 # ---------------------------------------------------------------- a few steps under torch's profiler
 
 
-def profiles(loop: probe.Loop) -> bool:
+def profiles(loop: probe.Loop, now: float) -> bool:
     """At the end of the run of the model alone: counts kernels in a few more steps. True while it does."""
-    global _profile
     if not is_used() or probe.plan.get("mode") != "model":
         return False
+    try:
+        return _profiles(now)
+    except Exception as error:  # the driver may not allow it; everything else was measured
+        probe.extra.setdefault("hooks", []).append(f"torch.profiler: {type(error).__name__}: {error}")
+        return False
+
+
+def _profiles(now: float) -> bool:
+    global _profile, profiled_from
     torch = sys.modules["torch"]
     if _profile is None:
+        profiled_from = now
         _profile = [torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]), 0, 0.0]
         torch.cuda.synchronize()
         _profile[0].start()
@@ -113,7 +135,13 @@ def profiles(loop: probe.Loop) -> bool:
     torch.cuda.synchronize()
     seconds = probe.clock() - _profile[2]
     _profile[0].stop()
-    kernels = [e for e in _profile[0].events() if str(e.device_type).endswith("CUDA")]
+    _count(_profile[0].events(), seconds)
+    return False
+
+
+def _count(found: Any, seconds: float) -> None:
+    """Kernels and copies per step, and how long at least one of them ran. Ranges that code was given are neither."""
+    kernels = [e for e in found if str(e.device_type).endswith("CUDA") and not getattr(e, "is_user_annotation", False)]
     spans = sorted((e.time_range.start, e.time_range.end) for e in kernels)
     busy, last = 0.0, 0.0
     for a, b in spans:
@@ -124,7 +152,6 @@ def profiles(loop: probe.Loop) -> bool:
         "kernel_ms": busy / 1e3 / PROFILED,
         "busy": min(1.0, busy / 1e6 / seconds),
     }
-    return False
 
 
 # ---------------------------------------------------------------- the record
@@ -144,7 +171,7 @@ def correct(loop: probe.Loop, steps: list[dict[str, Any]]) -> None:
     for step in steps:
         rest = max(0.0, step["all"] - step["wait"] - step["copy"])
         step["compute"], step["host"] = rest, 0.0
-    _summary(steps)
+    _summary(loop, steps)
 
 
 def _copies(steps: list[dict[str, Any]]) -> None:
@@ -159,8 +186,9 @@ def _copies(steps: list[dict[str, Any]]) -> None:
         step["copy"] = min(step["copy"], max(0.0, step["all"] - step["wait"]))
 
 
-def _summary(steps: list[dict[str, Any]]) -> None:
+def _summary(loop: probe.Loop, steps: list[dict[str, Any]]) -> None:
     torch = sys.modules["torch"]
+    timed = max(1, sum(t >= probe.started for t in loop.end))  # in these, reads were timed; `steps` are fewer
     within = [c for c in copied if steps and steps[0]["begin"] <= c[0] <= steps[-1]["end"]]
     if within:
         largest = max(within, key=lambda c: c[3])
@@ -171,7 +199,7 @@ def _summary(steps: list[dict[str, Any]]) -> None:
             "dtype": largest[6],
         }
     probe.extra["syncs"] = [
-        {"at": at, "ms": 1e3 * s / len(steps), "calls": n / len(steps)}
+        {"at": at, "ms": 1e3 * s / timed, "calls": n / timed}
         for at, (s, n) in sorted(syncs.items(), key=lambda pair: -pair[1][0])[:5]
     ]
     device = torch.cuda.current_device()

@@ -12,9 +12,11 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from . import probe
+from . import probe, sampler
 from .frameworks import note_jit
 from .hooks import after
+
+NOTED = 3  # updates whose callers are looked at
 
 
 def install() -> None:
@@ -144,6 +146,8 @@ def _torch_optimizer(module: Any) -> None:
         return call
 
     def before(_: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if probe.updates < NOTED:
+            sampler.note_training(sys._getframe(1))
         begun[0], inside[0] = probe.clock(), 0.0
         if callable(keywords.get("closure")):
             return args, {**keywords, "closure": timed(keywords["closure"])}
@@ -169,6 +173,8 @@ def _torch_backward(module: Any) -> None:
     @functools.wraps(original)
     def backward(tensors: Any, *args: Any, **keywords: Any) -> None:
         if probe.is_watching() and len(probe.losses) < 2000 and getattr(tensors, "numel", lambda: 0)() == 1:
+            if len(probe.losses) < NOTED:
+                sampler.note_training(sys._getframe(1))
             loss = tensors.detach()
             probe.losses.append((probe.updates, loss.item() if loss.device.type == "cpu" else loss))
         original(tensors, *args, **keywords)

@@ -24,6 +24,7 @@ from typing import Any
 clock = time.perf_counter
 MAIN = threading.main_thread().ident
 HERE = os.path.dirname(os.path.abspath(__file__))
+STOKER = HERE[: -len("doctor/inside/stoker_doctor")]  # the package's folder, which may be anywhere
 ENOUGH = 12  # steps
 CHECKED = 400  # batches whose shapes and labels are kept
 SMALL_STEPS = 2  # the first steps compile, allocate and start workers
@@ -84,7 +85,7 @@ class Loop:
         """One next(): times it, and ends the run when it is time."""
         global depth
         t0 = clock()
-        if t0 > deadline and self._has_enough(t0) and not device.profiles(self):
+        if t0 > deadline and self._has_enough(t0) and not device.profiles(self, t0):
             self.closed.append(t0)  # the end of the last step
             finish("ok")
         mark = device.begin()
@@ -221,7 +222,7 @@ def shape_of(batch: Any) -> Any:
 
 
 def is_library(path: str) -> bool:
-    return "site-packages" in path or "dist-packages" in path or path.startswith(("<", HERE)) or path.startswith(STD)
+    return "site-packages" in path or "dist-packages" in path or path.startswith(("<", STOKER, STD))
 
 
 STD = os.path.dirname(os.__file__) + os.sep

@@ -24,6 +24,7 @@ def make(status: str, end: float) -> dict[str, Any]:
         "python": sys.executable,
         "framework": framework(),
         "target": loop.number if loop else None,
+        "updates": probe.updates,
         "disabled": list(probe.disabled),
         "first": min((one.begin[0] for one in probe.loops if one.begin), default=None),
         "extra": {**probe.extra, "versions": versions()},
@@ -134,7 +135,7 @@ def overlap(begin: float, end: float, spans: list[tuple[float, float]]) -> float
 
 
 def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
-    steps = finished_steps(loop)
+    steps = [step for step in finished_steps(loop) if step["end"] <= probe.device.profiled_from]
     skip = min(max(probe.SMALL_STEPS, len(steps) // 10), 20, max(0, len(steps) - 1))
     kept = whole_epochs(steps[skip:], loop.epochs)
     since, until = (kept[0]["begin"], kept[-1]["end"]) if kept else (end, end)

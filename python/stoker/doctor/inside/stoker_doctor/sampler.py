@@ -29,6 +29,7 @@ ADAPTERS = ("/tensorflow/python/data/", "/keras/src/trainers/data_adapters/")  #
 counts: Counter[str] = Counter()  # of samples per kind: wait, compute, host
 hot: Counter[tuple[str, str]] = Counter()  # Python functions of the script: name and place
 loading: Counter[tuple[str, str]] = Counter()  # the same, of functions that make batches in this process
+training: set[Any] = set()  # code of functions that train: the script's loop, and what it calls for a step
 taken = 0.0  # CPU seconds of this thread
 seen = 0
 
@@ -61,6 +62,9 @@ def _run() -> None:
 def _look() -> None:
     frames = sys._current_frames()
     frame: Any = frames.get(probe.MAIN or 0)
+    if probe.device.is_waited_for():  # whatever Python function asked for it
+        counts["compute"] += 1
+        return
     makers = [loader_function(one, one is frame) for one in frames.values() if one is not frame or probe.depth]
     loading.update({name for name in makers if name})
     if probe.depth:
@@ -89,10 +93,18 @@ def classify(frame: Any) -> tuple[str, tuple[str, str] | None]:
         inner, steps = inner.f_back, steps + 1
     if in_framework:
         return "compute", None
-    if user is None or user.f_code.co_name == "<module>":
+    if user is None or user.f_code.co_name == "<module>" or user.f_code in training:
         return "host", None
     code = user.f_code
     return "host", (code.co_name, f"{probe.short(code.co_filename)}:{code.co_firstlineno}")
+
+
+def note_training(frame: Any) -> None:
+    """The functions that this frame was called by train: without one of them, nothing would be left to measure."""
+    while frame is not None:
+        if not probe.is_library(frame.f_code.co_filename):
+            training.add(frame.f_code)
+        frame = frame.f_back
 
 
 def loader_function(frame: Any, is_main: bool) -> tuple[str, str] | None:
