@@ -57,6 +57,21 @@ def test_the_what_if_of_a_cause_is_asked_for(name):
     assert verdict.judge(before)["verdict"] is None
 
 
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        ("pin", {"copy": 20.0, "copies": {"pinned": False, "dtype": "uint8"}, "gpu": {"busy": 0.65}}),
+        ("compile", {"gpu": {"busy": 0.3, "kernels": 600}}),
+        ("no-sync", {"gpu": {"busy": 0.3}, "syncs": [{"at": "train.py:51", "ms": 14.0, "calls": 98}]}),
+        ("amp-bf16", {"gpu": {"busy": 0.97}, "syncs": [{"at": "train.py:51", "ms": 20.0, "calls": 1}]}),
+    ],
+)
+def test_what_keeps_a_gpu_from_working_is_tried_first(first, more):
+    """The time is short: what the kernels take is the model's, and the rest is not."""
+    m = cases.measurement(cases.busy(**more), cases.OK_MODEL, cases.FAST_LOADER, machine=cases.GPU)
+    assert verdict.wanted(m)[0] == first
+
+
 @pytest.mark.parametrize("name", cases.HEALTHY)
 def test_a_healthy_script_gets_no_verdict(name):
     result = verdict.judge(cases.HEALTHY[name])

@@ -447,17 +447,21 @@ def gil(f: Facts) -> Suspicion | None:
     return Suspicion(f"{title} of {times(f.step)}", min(1.0, taken / f.step), lines, tries)
 
 
+def sync_share(f: Facts) -> float:
+    """The part of a step for which the host waits until it can read values from the device."""
+    return min(1.0, sum(number(s, "ms") for s in items(f.run, "syncs")) / f.step) if f.step else 0.0
+
+
 def host_sync(f: Facts) -> Suspicion | None:
-    syncs = items(f.run, "syncs")
-    taken = sum(number(s, "ms") for s in syncs)
-    if not f.step or taken < 0.05 * f.step:
+    syncs, share = items(f.run, "syncs"), sync_share(f)
+    if share < 0.05:
         return None
     lines = [
         f"{s.get('at')}: {times(number(s, 'ms'))} per step, {counted(int(number(s, 'calls')), 'call')}"
         for s in syncs[:3]
     ]
     title = f"The host waits for the device at {syncs[0].get('at')}: a value is read in every step"
-    return Suspicion(title, min(1.0, taken / f.step), lines, ["no-sync"])
+    return Suspicion(title, share, lines, ["no-sync"])
 
 
 def stall_rule(what: str, words: str) -> Callable[[Facts], Suspicion | None]:
@@ -518,7 +522,8 @@ def launch_bound(f: Facts) -> Suspicion | None:
     if kernels := number(gpu, "kernels"):
         evidence.append(f"{kernels:.0f} kernels per step, {times(f.step / kernels)} each")
     title = "The GPU waits for Python to launch its many small kernels"
-    return Suspicion(title, 1 - busy, evidence, ["compile", "fused", "channels-last"])
+    # While the host waits for a value, it launches nothing, which is another cause of an idle GPU.
+    return Suspicion(title, max(0.05, 1 - busy - sync_share(f)), evidence, ["compile", "fused", "channels-last"])
 
 
 def optimizer(f: Facts) -> Suspicion | None:
@@ -554,7 +559,9 @@ def model(f: Facts) -> Suspicion | None:
     if f.m.get("framework") == "jax" and not f.run.get("jitted"):
         tries.append("jit")
     tries += [name for name in proven if run_of(f.m, name) and name not in tries]
-    return Suspicion(f"The model is the limit: it keeps the {where} busy", 1 - f.wait, evidence, tries)
+    busy = number(f.run, "gpu", "busy")  # with copies; where it is not known, all that is not waiting
+    share = max(0.05, busy - f.share("copy")) if busy else 1 - f.wait
+    return Suspicion(f"The model is the limit: it keeps the {where} busy", share, evidence, tries)
 
 
 RULES = (
