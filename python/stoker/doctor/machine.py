@@ -103,10 +103,11 @@ def describe(gpus: list[dict[str, Any]], versions: dict[str, str], data: str | N
 # ---------------------------------------------------------------- processes
 
 
-def idle() -> float:
-    """Seconds for which the CPUs of the machine were idle so far, all together."""
+def idle() -> float | None:
+    """Seconds for which the CPUs of the machine were idle so far, all together; None where that is not counted."""
     words = _text("/proc/stat").partition("\n")[0].split()
-    return (int(words[4]) + int(words[5])) / TICKS if len(words) > 5 else 0.0
+    counted = len(words) > 5 and any(map(int, words[1:]))  # in some containers, all of them are 0
+    return (int(words[4]) + int(words[5])) / TICKS if counted else None
 
 
 class Sample(NamedTuple):
@@ -175,7 +176,7 @@ class History:
     def __init__(self, root: int) -> None:
         self.root = root
         self.moments: list[tuple[float, dict[int, Sample], float]] = []
-        self.idle: list[tuple[float, float]] = []
+        self.idle: list[tuple[float, float | None]] = []
         self.gpus: list[tuple[float, list[Reading]]] = []
         self._nvml = Nvml()
 
@@ -198,7 +199,7 @@ class History:
         seconds = moments[-1][0] - moments[0][0]
         main = _grown((m[1] for m in moments), "cpu", lambda pid: pid == trainer)
         whole = _grown((m[1] for m in moments), "cpu", lambda pid: True)
-        spare = [i for t, i in self.idle if moments[0][0] <= t <= moments[-1][0] + 0.1]
+        spare = [i for t, i in self.idle if i is not None and moments[0][0] <= t <= moments[-1][0] + 0.1]
         reads = {
             name: _grown((m[1] for m in moments), name, lambda pid: True)
             for name in ("read_bytes", "read_calls", "faults", "blocked")
