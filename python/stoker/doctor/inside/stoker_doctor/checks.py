@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from typing import Any
 
 from . import probe
@@ -45,7 +46,7 @@ def _shuffle(loop: probe.Loop) -> dict[str, Any]:
     every = [x for one in lists for x in one]
     if len(lists) < 8:
         return {}
-    share = [every.count(c) / len(every) for c in set(every)]
+    share = [count / len(every) for count in Counter(every).values()]
     size = sum(map(len, lists)) / len(lists)
     expected = sum(1 - (1 - p) ** size for p in share)
     seen = sum(len(set(one)) for one in lists) / len(lists)
