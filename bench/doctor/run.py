@@ -12,6 +12,7 @@ BUILD/doctor/result.json, and the doctor's documents into BUILD/doctor/documents
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -31,13 +32,13 @@ from statistics import median
 
 HERE = Path(__file__).parent
 PATIENCE = 3  # a command is ended after this many times its own time
+STARTS = 30  # seconds that the doctor also has, because every run imports the script's libraries
 NOT_PROVOKED = {
     "storage-latency": "needs a network file system",
     "page-cache": "needs data that are larger than the memory",
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
-    "float32-copy": "needs a GPU, and images that Stoker makes there faster than the bus moves them as float32",
-    "sync-copy": "needs a GPU, and copies that take longer than the step",
+    "float32-copy": "needs a GPU behind a bus so slow that pinned float32 images take 5 % of a step",
 }
 
 
@@ -64,6 +65,11 @@ def cases() -> list[Case]:
     return found
 
 
+def reads_files(case: Case) -> bool:
+    """Whether it needs what make_data() makes."""
+    return bool(re.search(r"\b(PHOTOS|LARGE|SHRUNK|TURNED|ROWS|RAW)\b", case.path.read_text()))
+
+
 def names(case: Case) -> set[str]:
     """What --only may call it."""
     return {case.name, case.path.parent.name}
@@ -83,7 +89,6 @@ def make_data(data: Path) -> None:
     """Photos of several kinds, and a large file."""
     from PIL import Image
 
-    data.mkdir(parents=True, exist_ok=True)
     synth(data / "photos", 600, "500")
     synth(data / "large", 32, "4000", 4)
     if not (data / "turned").exists():
@@ -112,11 +117,20 @@ def make_data(data: Path) -> None:
 # ---------------------------------------------------------------- running
 
 
+def gpus() -> int:
+    """How many there are; 0 without a driver."""
+    count = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        return 0 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else count.value
+    except OSError:
+        return 0
+
+
 def cannot(case: Case) -> str | None:
     """Why a case cannot run here."""
     needs = case.about.get("needs", "")
-    command = shutil.which("nvidia-smi")
-    if "gpu" in needs and (not command or subprocess.run([command], capture_output=True, check=False).returncode):
+    if "gpu" in needs and not gpus():
         return "needs a GPU"
     if "root" in needs and os.geteuid():
         return "needs root"
@@ -194,11 +208,18 @@ def started(case: Case, command: list[str], place: Path, limit: float) -> bool:
         process = subprocess.Popen(
             around(case, command), cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    in_time = True
     try:
         process.wait(limit)
+        return True
     except subprocess.TimeoutExpired:
-        in_time = False
+        return False
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a command and its group; the doctor has some time to end its runs, and to write what is known."""
+    if process.poll() is None:
         process.terminate()
         try:
             process.wait(15)
@@ -209,7 +230,6 @@ def started(case: Case, command: list[str], place: Path, limit: float) -> bool:
     except ProcessLookupError:
         pass
     process.wait()
-    return in_time
 
 
 def examine(case: Case, place: Path, seconds: float) -> dict | None:
@@ -217,7 +237,7 @@ def examine(case: Case, place: Path, seconds: float) -> dict | None:
     out = place / "doctor.json"
     options = [*case.about.get("options", "").split(), "--seconds", str(seconds), "--json", str(out)]
     command = [sys.executable, "-m", "stoker.doctor", *options, *words_of(case, ["train.py"])]
-    ended = started(case, command, place, PATIENCE * seconds)
+    ended = started(case, command, place, PATIENCE * seconds + STARTS)
     return json.loads(out.read_text()) if ended and out.exists() else None
 
 
@@ -250,7 +270,7 @@ def real_gain(case: Case, place: Path, document: dict, seconds: float, rounds: i
     changed = place.with_name(place.name + "-changed")
     shutil.rmtree(changed, ignore_errors=True)
     shutil.copytree(place, changed)
-    diff = (document.get("verdict") or {}).get("diff")
+    diff = (document.get("verdict") or {}).get("diff") if shutil.which("patch") else None
     if diff:
         subprocess.run(["patch", "-p1", "-s"], cwd=changed, input=diff, text=True, check=True)
     elif "FIXED" not in case.path.read_text():
@@ -338,8 +358,11 @@ def main() -> int:
         parser.error(f"there is no script {', '.join(sorted(unknown))}")
     chosen = [case for case in every if not given.only or names(case) & set(given.only)]
     root = given.build.resolve() / "doctor"
-    make_data(root / "data")
-    (root / "documents").mkdir(exist_ok=True)
+    for name in ("data", "documents"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    if any(map(reads_files, chosen)):
+        make_data(root / "data")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing goes on running
     os.environ["STOKER_DOCTOR_DATA"] = str(root / "data")
     print(HEAD, flush=True)
     pairs: SimpleQueue[str] = SimpleQueue()
@@ -360,8 +383,12 @@ def main() -> int:
         done = [asdict(c) | {"path": c.path.name} for c in chosen if c.found or c.skipped]
         (root / "result.json").write_text(json.dumps(done, indent=1))
 
-    with ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(one, chosen))
+    if given.jobs == 1:  # here, where Ctrl-C ends what runs
+        for case in chosen:
+            one(case)
+    else:
+        with ThreadPoolExecutor(given.jobs) as pool:
+            list(pool.map(one, chosen))
     if not given.only:
         for name, why in NOT_PROVOKED.items():
             print(f"{'-':20} {name:18} not provoked: {why}")

@@ -53,6 +53,21 @@ class Kept(Dataset):
         return self.samples[i]
 
 
+class Batches(Dataset):
+    """A few batches that are made beforehand, so that loading them takes no time. For DataLoader(data, None)."""
+
+    def __init__(self, shape: tuple[int, int], dtype: torch.dtype = torch.float32, count: int = 16) -> None:
+        whole = (count, *shape)
+        self.x = torch.randint(0, 255, whole, dtype=dtype) if dtype == torch.uint8 else torch.rand(whole, dtype=dtype)
+        self.y = torch.randint(0, 8, whole[:2])
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, i: int):
+        return self.x[i % len(self.x)], self.y[i % len(self.y)]
+
+
 def network(width: int = 8, depth: int = 2, classes: int = 256) -> nn.Module:
     """For images of any size."""
     layers: list[nn.Module] = [nn.Conv2d(3, width, 7, 4, 3), nn.ReLU()]

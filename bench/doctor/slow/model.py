@@ -8,9 +8,9 @@ from shared import DEVICE, FIXED, dense, train
 from torch.utils.data import DataLoader, TensorDataset
 
 if __name__ == "__main__":
-    size = 4096 if DEVICE == "cuda" else 1024
+    size, depth = (4096, 32) if DEVICE == "cuda" else (1024, 8)
     data = TensorDataset(torch.rand(4096, size), torch.arange(4096) % 8)
-    model = dense(size, size, 8)
+    model = dense(size, size, depth)
     if FIXED:
         torch.set_float32_matmul_precision("high")
         plain = model.forward
