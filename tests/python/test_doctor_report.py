@@ -164,6 +164,7 @@ def added(name):
         "persistent": "persistent_workers=True",
         "pin": "pin_memory=True",
         "compile": "torch.compile(model)",
+        "cuda-graphs": 'torch.compile(model, backend="cudagraphs")',
         "tf32": "set_float32_matmul_precision",
         "cudnn-benchmark": "cudnn.benchmark",
         "fused": "fused=True",

@@ -522,8 +522,9 @@ def launch_bound(f: Facts) -> Suspicion | None:
     if kernels := number(gpu, "kernels"):
         evidence.append(f"{kernels:.0f} kernels per step, {times(f.step / kernels)} each")
     title = "The GPU waits for Python to launch its many small kernels"
+    tries = ["compile", "cuda-graphs", "fused", "channels-last"]
     # While the host waits for a value, it launches nothing, which is another cause of an idle GPU.
-    return Suspicion(title, max(0.05, 1 - busy - sync_share(f)), evidence, ["compile", "fused", "channels-last"])
+    return Suspicion(title, max(0.05, 1 - busy - sync_share(f)), evidence, tries)
 
 
 def optimizer(f: Facts) -> Suspicion | None:

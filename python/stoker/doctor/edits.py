@@ -167,17 +167,21 @@ def non_blocking(source: str, line: int) -> str | None:
     return source
 
 
-def compiled(source: str, line: int) -> str | None:
-    """model = torch.compile(model), after the last assignment to `model` before the optimizer."""
-    assigned = [
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == ["model"]
-    ]
-    if not assigned:
-        return None
-    last = max(assigned, key=lambda node: node.lineno)
-    return _insert(source, last.end_lineno or last.lineno, last.col_offset, "model = torch.compile(model)")
+def compiled(statement: str) -> Edit:
+    """Adds a statement after the last assignment to `model`."""
+
+    def edit(source: str, line: int) -> str | None:
+        assigned = [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == ["model"]
+        ]
+        if not assigned:
+            return None
+        last = max(assigned, key=lambda node: node.lineno)
+        return _insert(source, last.end_lineno or last.lineno, last.col_offset, statement)
+
+    return edit
 
 
 def _insert(source: str, after: int, column: int, statement: str) -> str:
@@ -210,7 +214,8 @@ EDITS: dict[str, Edit] = {
     "device": then(keyword(device='"cuda"'), stoker_import),
     "persistent": keyword(persistent_workers="True"),
     "pin": then(keyword(pin_memory="True"), non_blocking),
-    "compile": compiled,
+    "compile": compiled("model = torch.compile(model)"),
+    "cuda-graphs": compiled('model = torch.compile(model, backend="cudagraphs")'),
     "tf32": after_torch('torch.set_float32_matmul_precision("high")'),
     "cudnn-benchmark": after_torch("torch.backends.cudnn.benchmark = True"),
     "fused": fused,

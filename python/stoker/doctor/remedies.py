@@ -53,6 +53,7 @@ REMEDIES = {
     ),
     "jit": Remedy("a compiled step", "put @jax.jit on the function of a step"),
     "compile": Remedy("a compiled model", "model = torch.compile(model)"),
+    "cuda-graphs": Remedy("CUDA graphs", 'model = torch.compile(model, backend="cudagraphs")'),
     "channels-last": Remedy("channels last", "model and images: .to(memory_format=torch.channels_last)"),
     "tf32": Remedy("TF32", 'torch.set_float32_matmul_precision("high")'),
     "cudnn-benchmark": Remedy("cudnn.benchmark", "torch.backends.cudnn.benchmark = True"),

@@ -83,16 +83,21 @@ def _amp(dtype: str) -> Change:
     return change
 
 
-def _compile(original: Any, module: Any, args: Any, keywords: Any) -> Any:
+def _compile(**how: Any) -> Change:
     """Modules with parameters are compiled once; losses are called as they are."""
-    torch: Any = sys.modules["torch"]
 
-    compiled = module.__dict__.get("_doctor_compiled")
-    if compiled is None:
-        has = next(iter(module.parameters()), None) is not None
-        compiled = torch.compile(functools.partial(original, module)) if has else functools.partial(original, module)
-        module.__dict__["_doctor_compiled"] = compiled
-    return compiled(*args, **keywords)
+    def change(original: Any, module: Any, args: Any, keywords: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+
+        compiled = module.__dict__.get("_doctor_compiled")
+        if compiled is None:
+            compiled = functools.partial(original, module)
+            if next(iter(module.parameters()), None) is not None:
+                compiled = torch.compile(compiled, **how)
+            module.__dict__["_doctor_compiled"] = compiled
+        return compiled(*args, **keywords)
+
+    return change
 
 
 def _images(args: tuple[Any, ...], change: Callable[[Any], Any]) -> list[Any]:
@@ -151,7 +156,8 @@ def _int8(original: Any, module: Any, args: Any, keywords: Any) -> Any:
 CALLS: dict[str, Change] = {
     "amp-bf16": _amp("bfloat16"),
     "amp-fp16": _amp("float16"),
-    "compile": _compile,
+    "compile": _compile(),
+    "cuda-graphs": _compile(backend="cudagraphs"),  # needs no compiler for C
     "channels-last": _channels_last,
     "small-input": _small_input,
     "checkpointing": _checkpointing,
