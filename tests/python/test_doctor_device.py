@@ -151,3 +151,35 @@ def test_idle_cpus_that_are_not_counted(monkeypatch):
     assert machine.idle() is None
     monkeypatch.setattr(machine, "_text", lambda path: f"cpu  1 0 1 {machine.TICKS} 0 0 0 0 0 0\n")
     assert machine.idle() == 1.0
+
+
+def test_the_record_has_what_the_device_knows(device, monkeypatch):
+    """Which is known only after the steps were looked at."""
+    record = importlib.import_module("stoker_doctor.record")
+    loop = loop_of(device, 0.01, 40)
+    device.events[0, 30] = (Event(0), Event(0))
+    device.copied.append((0.302, Event(1), Event(3), 4096, True, False, "torch.float32"))
+    monkeypatch.setattr(device.probe, "loops", [loop])
+    monkeypatch.setattr(device.probe, "updates", 40)
+    made = record.make("ok", 1.0)
+    assert made["extra"]["gpus"] == [{"name": "NVIDIA H200", "memory": 141e9}]
+    assert made["extra"]["copies"]["dtype"] == "torch.float32" and made["updates"] == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "expected"),
+    [(("meta",), {}, False), (("meta",), {"non_blocking": True}, True), (("meta", None, True), {}, True)],
+)
+def test_copies_are_timed(device, monkeypatch, arguments, keywords, expected):
+    monkeypatch.undo()
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(device, "copied", [])
+    monkeypatch.setattr(device, "is_used", lambda: True)
+    monkeypatch.setattr(device, "event", lambda: Event(float(device.is_waited_for())))
+    monkeypatch.setattr(device.probe, "loops", [None])
+    monkeypatch.setattr(device.probe, "is_watching", lambda: True)
+    to = device._copying(torch.Tensor.to)
+    assert to(torch.ones(3), torch.float64).dtype == torch.float64 and not device.copied  # stays in memory
+    to(torch.ones(3), *arguments, **keywords)
+    ((_, before, after, *more),) = device.copied
+    assert more == [12, False, expected, "torch.float32"] and (before.ms, after.ms) == (0.0, 0.0)

@@ -27,7 +27,6 @@ def make(status: str, end: float) -> dict[str, Any]:
         "updates": probe.updates,
         "disabled": list(probe.disabled),
         "first": min((one.begin[0] for one in probe.loops if one.begin), default=None),
-        "extra": {**probe.extra, "versions": versions()},
     }
     if loop:
         from . import checks, describe
@@ -35,6 +34,7 @@ def make(status: str, end: float) -> dict[str, Any]:
         record["loader"] = describe.loader(loop)
         record["run"] = numbers(loop, end)
         record["checks"] = checks.make(loop, record["run"]["loss"])
+    record["extra"] = {**probe.extra, "versions": versions()}  # after numbers(), which adds what a device knows
     return record
 
 
