@@ -3,7 +3,7 @@
  * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
  *
  *     huffman     codes to samples: a thread for each group of MCUs
- *     expand      coefficients to samples: a block of threads for each chunk, a thread for each block of coefficients
+ *     expand      coefficients to samples: a block of threads for a few chunks, a thread for each block of coefficients
  *     colour      samples to pixels, and the pass across of a resize: a block of threads for a few rows of the crop
  *     down        the pass down, if it comes before the one across
  *     finish      the last pass, and numbers in the layout of the batch: a thread for four pixels
@@ -24,7 +24,7 @@ static const struct {
     unsigned threads; /* of a block */
 } passes[PASSES] = {
     [PASS_HUFFMAN] = {"parcels_huffman", PARCEL_GROUPS},
-    [PASS_EXPAND] = {"parcels_expand", PARCEL_GROUPS},
+    [PASS_EXPAND] = {"parcels_expand", PARCEL_LANES},
     [PASS_COLOUR] = {"parcels_colour", 128},
     [PASS_DOWN] = {"parcels_down", 256},
     [PASS_FINISH] = {NULL, 256},
@@ -127,7 +127,7 @@ static void count_parcel(struct wave *w, const struct parcel *p)
     if (p->kind == PARCEL_CODED)
         count(w, PASS_HUFFMAN, parcel_groups(p), PARCEL_GROUPS);
     else
-        count(w, PASS_EXPAND, parcel_chunks_x(p) * (uint32_t)p->down, 1);
+        count(w, PASS_EXPAND, parcel_chunk_tiles(p), 1);
     count(w, PASS_COLOUR, (uint32_t)p->crop_h, parcel_strip_rows(p));
     if (parcel_begins_down(p))
         count(w, PASS_DOWN, (uint32_t)(p->crop_w * p->out_h), PARCEL_TILE);

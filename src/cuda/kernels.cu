@@ -12,7 +12,8 @@
 #include "cuda/parcel_huffman.h"
 
 #ifdef __CUDACC__
-#define KERNEL(name) extern "C" __global__ void name
+#define KERNEL(name, bounds) extern "C" __global__ void bounds name
+#define BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define SHARED       __shared__
 #define SYNC()       __syncthreads()
 /* The things of a block, and the blocks of a row or of all rows. */
@@ -22,7 +23,8 @@
 #define IS_IDLE(n)   (blockIdx.x >= (n))
 #define MORE
 #else
-#define KERNEL(name) static void name
+#define KERNEL(name, bounds) static void name
+#define BOUNDS(threads, blocks)
 #define SHARED
 #define SYNC()      ((void)0)
 #define EACH(i, n)  for (uint32_t i = 0; i < (n); i++)
@@ -87,7 +89,7 @@ ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint3
 
 /* Rows of bytes, one after the other. The tables are copied to memory near the threads. */
 #define PLAIN(name, T)                                                                                                 \
-    KERNEL(name)(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
     {                                                                                                                  \
         SHARED T tables[3 * 256];                                                                                      \
         EACH(i, 3 * 256) tables[i] = table[i];                                                                         \
@@ -104,7 +106,7 @@ ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint3
     }
 
 #define SINGLE(name, T)                                                                                                \
-    KERNEL(name)(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
     {                                                                                                                  \
         const uint32_t tiles = (pixels + PARCEL_TILE - 1) / PARCEL_TILE;                                                           \
         TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                           \
@@ -137,15 +139,15 @@ SINGLE(single_4, uint32_t)
  * of so many pixels. In front of the scratch memory are the tables, and a word that counts rows, from 1: one whose
  * codes are damaged.
  */
-#define PARCELS(name)                                                                                                  \
-    KERNEL(name)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,                  \
+#define PARCELS(name, bounds)                                                                                          \
+    KERNEL(name, bounds)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,                  \
                  uint32_t pixels MORE)
 #define BODY          (raw + row * pitch)
 #define HEAD          (*(const struct parcel *)(const void *)(BODY + pitch - PARCEL_ALIGN))
 #define WORDS(offset) ((uint32_t *)(void *)(scratch + (offset)))
 
 /* Groups of MCUs, each decoded by one thread, block by block. */
-PARCELS(parcels_huffman)
+PARCELS(parcels_huffman, BOUNDS(PARCEL_GROUPS, 10))
 {
     SHARED struct parcel_codes codes;
     SHARED int16_t blocks[PARCEL_GROUPS][PARCEL_PITCH] __attribute__((aligned(8)));
@@ -172,39 +174,45 @@ PARCELS(parcels_huffman)
     }
 }
 
-/* Chunks of coefficients, each by the threads of a block: first they find out what each block takes of the streams. */
-PARCELS(parcels_expand)
+/* Chunks of coefficients, some at a time: their threads first find out what each block takes of the streams. */
+PARCELS(parcels_expand, BOUNDS(PARCEL_LANES, 7))
 {
+    SHARED struct parcel_chunk chunks[PARCEL_LANES / PARCEL_CHUNK];
     SHARED struct parcel_shares shares;
-    SHARED int16_t blocks[PARCEL_BLOCKS][PARCEL_PITCH] __attribute__((aligned(8)));
+    SHARED int16_t blocks[PARCEL_LANES][PARCEL_PITCH] __attribute__((aligned(8)));
     SHARED uint16_t quantisers[3][64];
     (void)made, (void)pixels;
     EACH_ROW()
     {
         const struct parcel h = HEAD;
         const uint8_t *region = BODY + h.region;
-        const uint32_t chunks = h.kind == PARCEL_COEFFICIENTS ? parcel_chunks_x(&h) * (uint32_t)h.down : 0,
-                       each = parcel_mcu_blocks(&h);
-        if (IS_IDLE(chunks))
+        const uint32_t tiles = h.kind == PARCEL_COEFFICIENTS ? parcel_chunk_tiles(&h) : 0;
+        const uint32_t each = parcel_mcu_blocks(&h), lanes = PARCEL_CHUNK * each, n = PARCEL_LANES / lanes,
+                       all = parcel_chunks(&h);
+        if (IS_IDLE(tiles))
             continue;
         EACH(i, (uint32_t)h.components * 64)
             quantisers[i / 64][i % 64] = (uint16_t)parcel_le16(region + 2 * i);
-        SYNC();
-        TILES(t, chunks)
+        TILES(t, tiles)
         {
-            struct parcel_chunk s;
-            parcel_chunk_open(&s, &h, region, t);
-            EACH(b, s.blocks) parcel_chunk_rows(&s, &shares, b);
+            const uint32_t first_chunk = t * n, here = all - first_chunk < n ? all - first_chunk : n;
+            EACH(j, here) parcel_chunk_open(&chunks[j], &h, region, first_chunk + j);
             SYNC();
-            EACH(b, s.blocks) parcel_chunk_columns(&s, &shares, b);
+            EACH(i, here * lanes) parcel_chunk_rows(&chunks[i / lanes], &shares, i, i % lanes);
             SYNC();
-            EACH(b, s.blocks) parcel_chunk_codes(&s, &shares, b);
+            EACH(i, here * lanes) parcel_chunk_columns(&chunks[i / lanes], &shares, i, i % lanes);
             SYNC();
-            EACH(b, s.blocks)
+            EACH(i, here * lanes) parcel_chunk_codes(&chunks[i / lanes], &shares, i, i % lanes);
+            SYNC();
+            EACH(i, here * lanes)
             {
+                const struct parcel_chunk *s = &chunks[i / lanes];
+                const uint32_t b = i % lanes;
+                if (b >= s->blocks)
+                    continue;
                 const uint16_t *q = quantisers[parcel_component(&h, b % each)];
-                const int below = parcel_chunk_block(&s, &shares, q, b, blocks[b]);
-                parcel_samples(&h, blocks[b], below, scratch + h.samples, s.x + (int32_t)(b / each), s.y, b % each);
+                const int below = parcel_chunk_block(s, &shares, q, i, b, blocks[i]);
+                parcel_samples(&h, blocks[i], below, scratch + h.samples, s->x + (int32_t)(b / each), s->y, b % each);
             }
             SYNC();
         }
@@ -212,7 +220,7 @@ PARCELS(parcels_expand)
 }
 
 /* Strips of rows: from samples to pixels, and across. */
-PARCELS(parcels_colour)
+PARCELS(parcels_colour, )
 {
     SHARED uint32_t strip[PARCEL_STRIP];
     (void)made, (void)pixels;
@@ -249,7 +257,7 @@ PARCELS(parcels_colour)
 }
 
 /* The pass down, if it comes before the one across. */
-PARCELS(parcels_down)
+PARCELS(parcels_down, )
 {
     (void)made, (void)pixels;
     EACH_ROW()
@@ -289,7 +297,7 @@ ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_
 
 /* The last pass, or none, and numbers. A row that is finished only becomes numbers. */
 #define FINISH(name, T)                                                                                                \
-    PARCELS(finish_##name)                                                                                             \
+    PARCELS(finish_##name, )                                                                                             \
     {                                                                                                                  \
         SHARED T tables[3 * 256];                                                                                      \
         EACH(i, 3 * 256) tables[i] = ((const T *)(const void *)scratch)[i];                                            \

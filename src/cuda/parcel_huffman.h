@@ -14,7 +14,7 @@
 enum {
     PARCEL_GROUPS = 64,      /* that the threads of a block decode at a time */
     PARCEL_CODE_BYTES = 272, /* of a table in the region: 16 counts, and at most 256 symbols */
-    PARCEL_LOOK = 10,        /* bits of most codes */
+    PARCEL_LOOK = 9,         /* bits of most codes */
     PARCEL_LOOK_WORDS = 6 << PARCEL_LOOK >> 1,
     PARCEL_LONG = 16 - PARCEL_LOOK /* lengths of the other ones */
 };
@@ -77,10 +77,14 @@ ON_DEVICE void parcel_codes_add(struct parcel_codes *c, const struct parcel *p, 
     c->symbols[t][s] = symbol;
     for (uint32_t length = 1; length <= 16; length++) {
         const uint32_t n = counts[length - 1], more = PARCEL_LOOK - length;
-        if (s - index < n && length <= PARCEL_LOOK)
-            for (uint32_t k = 0; k < 1u << more; k++)
-                c->u.look[t][((code + s - index) << more | k) & ((1 << PARCEL_LOOK) - 1)] =
-                    (uint16_t)(length << 8 | symbol);
+        if (s - index < n && length <= PARCEL_LOOK) {
+            const uint32_t at = t << PARCEL_LOOK | (((code + s - index) << more) & ((1 << PARCEL_LOOK) - 1));
+            const uint32_t entry = length << 8 | symbol;
+            if (more == 0)
+                c->u.look[t][at % (1 << PARCEL_LOOK)] = (uint16_t)entry;
+            for (uint32_t k = 0; k < 1u << more >> 1; k++)
+                c->u.words[at / 2 + k] = entry | entry << 16;
+        }
         if (length > PARCEL_LOOK && s == length - PARCEL_LOOK - 1) {
             c->longer[t][s].first = code;
             c->longer[t][s].n = n;
@@ -110,7 +114,8 @@ struct parcel_bits {
     uint64_t bits; /* the next one highest */
     int32_t n;
     uint32_t at;                 /* where the bits end, from the start of the region */
-    const uint32_t *next, *last; /* words; the last one comes again and again */
+    uint32_t ahead;              /* the next word, loaded early, since that takes a while */
+    const uint32_t *next, *last; /* the one after it; the last one comes again and again */
 };
 
 /* At least 33 bits. */
@@ -118,9 +123,10 @@ ON_DEVICE void parcel_refill(struct parcel_bits *r)
 {
     if (r->n > 32)
         return;
-    r->bits |= (uint64_t)SWAPPED_BYTES(*r->next) << (32 - r->n);
+    r->bits |= (uint64_t)SWAPPED_BYTES(r->ahead) << (32 - r->n);
     r->n += 32;
     r->at += 32;
+    r->ahead = *r->next;
     r->next += r->next < r->last;
 }
 
@@ -138,6 +144,8 @@ ON_DEVICE void parcel_bits_open(struct parcel_bits *r, const uint8_t *region, co
     r->at = from->bit / 32 * 32;
     r->next = words + from->bit / 32;
     r->last = words + from->stop / 4;
+    r->ahead = *r->next;
+    r->next += r->next < r->last;
     parcel_refill(r);
     parcel_refill(r);
     parcel_drop(r, from->bit % 32);

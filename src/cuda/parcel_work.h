@@ -41,11 +41,11 @@ struct parcel_quad {
 } __attribute__((aligned(16)));
 
 enum {
-    PARCEL_BLOCKS = PARCEL_CHUNK * 6, /* at most, in a chunk */
-    PARCEL_PITCH = 68,                /* from block to block near the threads: keeps their accesses apart */
-    PARCEL_ROWS = 4,                  /* that a thread takes in a pass across */
-    PARCEL_STRIP_ROWS = 12,           /* at most; a multiple of these */
-    PARCEL_TILE = 1024                /* things that the threads of a block do, if they share nothing */
+    PARCEL_LANES = 96,      /* blocks that the threads of a block expand at a time: of whole chunks */
+    PARCEL_PITCH = 68,      /* from block to block near the threads: keeps their accesses apart */
+    PARCEL_ROWS = 4,        /* that a thread takes in a pass across */
+    PARCEL_STRIP_ROWS = 12, /* at most; a multiple of these */
+    PARCEL_TILE = 1024      /* things that the threads of a block do, if they share nothing */
 };
 
 /* ------------------------------------------------------------------ sizes */
@@ -70,6 +70,22 @@ ON_DEVICE uint32_t parcel_first(const struct parcel *p, int c)
 ON_DEVICE uint32_t parcel_chunks_x(const struct parcel *p)
 {
     return (uint32_t)(p->across + PARCEL_CHUNK - 1) / PARCEL_CHUNK;
+}
+
+ON_DEVICE uint32_t parcel_chunks(const struct parcel *p)
+{
+    return parcel_chunks_x(p) * (uint32_t)p->down;
+}
+
+ON_DEVICE uint32_t parcel_mcu_blocks(const struct parcel *p)
+{
+    return (uint32_t)((p->halves_columns ? 2 : 1) * (p->halves_rows ? 2 : 1) + p->components - 1);
+}
+
+ON_DEVICE uint32_t parcel_chunk_tiles(const struct parcel *p)
+{
+    const uint32_t n = PARCEL_LANES / (PARCEL_CHUNK * parcel_mcu_blocks(p));
+    return (parcel_chunks(p) + n - 1) / n;
 }
 
 ON_DEVICE int parcel_has_both(const struct parcel *p)
@@ -124,12 +140,13 @@ struct parcel_chunk {
     int32_t x, y; /* of its first MCU */
 };
 
-/* What its threads find out together about each block. */
+/* What its threads find out together about each block. In what follows, the block has lane i, and it is number b of its
+ * chunk. */
 struct parcel_shares {
-    uint64_t mask[PARCEL_BLOCKS];    /* which coefficients it has, without DC */
-    uint32_t columns[PARCEL_BLOCKS]; /* bytes of this stream */
-    uint32_t small[PARCEL_BLOCKS];
-    uint32_t wide[PARCEL_BLOCKS]; /* bytes, and words << 16 */
+    uint64_t mask[PARCEL_LANES];    /* which coefficients it has, without DC */
+    uint32_t columns[PARCEL_LANES]; /* bytes of this stream */
+    uint32_t small[PARCEL_LANES];
+    uint32_t wide[PARCEL_LANES]; /* bytes, and words << 16 */
 };
 
 ON_DEVICE uint32_t parcel_byte(const uint8_t *p, const uint8_t *end)
@@ -137,18 +154,13 @@ ON_DEVICE uint32_t parcel_byte(const uint8_t *p, const uint8_t *end)
     return p < end ? *p : 0;
 }
 
-/* What the blocks before block b have. */
-ON_DEVICE uint32_t parcel_before(const uint32_t *n, uint32_t b)
+/* What the blocks before it have. */
+ON_DEVICE uint32_t parcel_before(const uint32_t *n, uint32_t i, uint32_t b)
 {
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < b; i++)
-        sum += n[i];
+    for (uint32_t k = i - b; k < i; k++)
+        sum += n[k];
     return sum;
-}
-
-ON_DEVICE uint32_t parcel_mcu_blocks(const struct parcel *p)
-{
-    return (uint32_t)((p->halves_columns ? 2 : 1) * (p->halves_rows ? 2 : 1) + p->components - 1);
 }
 
 ON_DEVICE void parcel_chunk_open(struct parcel_chunk *s, const struct parcel *p, const uint8_t *region, uint32_t chunk)
@@ -167,19 +179,19 @@ ON_DEVICE void parcel_chunk_open(struct parcel_chunk *s, const struct parcel *p,
     s->end = region + parcel_le32(index + 4);
 }
 
-ON_DEVICE void parcel_chunk_rows(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+ON_DEVICE void parcel_chunk_rows(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t i, uint32_t b)
 {
-    all->columns[b] = (uint32_t)ONES(parcel_byte(s->rows + b, s->end));
+    all->columns[i] = (uint32_t)ONES(parcel_byte(s->rows + b, s->end));
 }
 
-ON_DEVICE void parcel_chunk_columns(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+ON_DEVICE void parcel_chunk_columns(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t i, uint32_t b)
 {
-    const uint8_t *columns = s->columns + parcel_before(all->columns, b);
+    const uint8_t *columns = s->columns + parcel_before(all->columns, i, b);
     uint64_t mask = 0;
     for (uint32_t rows = parcel_byte(s->rows + b, s->end); rows; rows &= rows - 1)
         mask |= (uint64_t)parcel_byte(columns++, s->end) << 8 * LOWEST(rows);
-    all->mask[b] = mask;
-    all->small[b] = ((uint32_t)ONES(mask) + 1) / 2;
+    all->mask[i] = mask;
+    all->small[i] = ((uint32_t)ONES(mask) + 1) / 2;
 }
 
 /* The next eight codes. */
@@ -197,16 +209,16 @@ ON_DEVICE uint32_t parcel_zeros(uint32_t codes, uint32_t n)
     return n - (uint32_t)ONES(any & (n < 8 ? (1u << 4 * n) - 1 : ~0u));
 }
 
-ON_DEVICE void parcel_chunk_codes(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t b)
+ON_DEVICE void parcel_chunk_codes(const struct parcel_chunk *s, struct parcel_shares *all, uint32_t i, uint32_t b)
 {
-    const uint8_t *small = s->small + parcel_before(all->small, b);
-    const uint32_t n = (uint32_t)ONES(all->mask[b]);
+    const uint8_t *small = s->small + parcel_before(all->small, i, b);
+    const uint32_t n = (uint32_t)ONES(all->mask[i]);
     uint32_t wide = 0;
-    for (uint32_t i = 0; i < n; i += 8, small += 4) {
-        const uint32_t codes = parcel_codes_at(s, small), left = n - i < 8 ? n - i : 8;
+    for (uint32_t k = 0; k < n; k += 8, small += 4) {
+        const uint32_t codes = parcel_codes_at(s, small), left = n - k < 8 ? n - k : 8;
         wide += parcel_zeros(codes ^ 0x88888888, left) + (parcel_zeros(codes, left) << 16);
     }
-    all->wide[b] = wide;
+    all->wide[i] = wide;
 }
 
 ON_DEVICE void parcel_clear(int16_t *coef)
@@ -217,17 +229,17 @@ ON_DEVICE void parcel_clear(int16_t *coef)
 
 /* Returns whether the block has coefficients below its first row. */
 ON_DEVICE int parcel_chunk_block(const struct parcel_chunk *s, const struct parcel_shares *all, const uint16_t *q,
-                                 uint32_t b, int16_t *coef)
+                                 uint32_t i, uint32_t b, int16_t *coef)
 {
-    const uint8_t *small = s->small + parcel_before(all->small, b);
-    const uint32_t wide = parcel_before(all->wide, b);
+    const uint8_t *small = s->small + parcel_before(all->small, i, b);
+    const uint32_t wide = parcel_before(all->wide, i, b);
     const uint8_t *bytes = s->bytes + (wide & 0xffff), *words = s->words + 2 * (wide >> 16);
-    uint32_t i = 0, codes = 0;
+    uint32_t n = 0, codes = 0;
     int below = 0;
     parcel_clear(coef);
-    for (uint64_t mask = all->mask[b]; mask; mask &= mask - 1, i++, codes >>= 4) {
-        if (i % 8 == 0)
-            codes = parcel_codes_at(s, small + i / 2);
+    for (uint64_t mask = all->mask[i]; mask; mask &= mask - 1, n++, codes >>= 4) {
+        if (n % 8 == 0)
+            codes = parcel_codes_at(s, small + n / 2);
         const uint32_t code = codes & 15;
         int32_t v = (int32_t)(code ^ 8) - 8;
         if (code == 8)
