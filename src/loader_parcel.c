@@ -190,16 +190,16 @@ static uint64_t idle_ns(const struct stk_loader *l)
 struct parcel_choice loader_parcel_choose(int share, struct parcel_load load)
 {
     int step = 0;
-    const char *why = "the workers keep up, and leave half of the cores to the program";
+    const char *why = "the workers keep up";
     if (load.waited > 0.01 && load.idle < 0.5) {
         step = load.waited > 0.1 ? 4 : 2;
         why = "the program waits for batches";
-    } else if (load.cores > 0.5) {
+    } else if (load.idle < 0.1 && load.cores > 0.9) {
         step = 1;
-        why = "the workers take more than half of the cores";
-    } else if (load.waited <= 0.01 && load.idle > 0.7) {
+        why = "the workers take nearly all cores";
+    } else if (load.waited <= 0.005 && load.idle > 0.3) {
         step = -1;
-        why = "the workers are idle most of the time";
+        why = "the workers have time left, and work on the GPU slows training down";
     } else if (load.waited > 0.01) {
         why = "the program waits for batches, but not for the CPU";
     }
