@@ -20,13 +20,14 @@ struct buf;
 struct loader_pace {
     int batches; /* since the last decision */
     uint64_t since_ns, waited_ns, idle_ns;
+    int64_t finished;
     const char *why; /* the reason for the last decision; NULL: there was none */
 };
 
 /* What they say, as parts of the time: the caller waited; the workers had no work. And the part of the cores of this
- * process that the workers used. */
+ * process that the workers used; the part of its share of the rows that the device finished. */
 struct parcel_load {
-    double waited, idle, cores;
+    double waited, idle, cores, taken;
 };
 struct parcel_choice {
     int share;

@@ -191,14 +191,16 @@ struct parcel_choice loader_parcel_choose(int share, struct parcel_load load)
 {
     int step = 0;
     const char *why = "the workers keep up";
-    if (load.waited > 0.01 && load.idle < 0.5) {
+    if (load.waited > 0.01 && load.idle < 0.5 && load.taken < 0.3) {
+        why = "the checkpoints of few files are known yet";
+    } else if (load.waited > 0.01 && load.idle < 0.5) {
         step = load.waited > 0.1 ? 4 : 2;
         why = "the program waits for batches";
     } else if (load.idle < 0.1 && load.cores > 0.9) {
         step = 1;
         why = "the workers take nearly all cores";
     } else if (load.waited <= 0.005 && load.idle > 0.3) {
-        step = -1;
+        step = load.idle > 0.6 ? -2 : -1;
         why = "the workers have time left, and work on the GPU slows training down";
     } else if (load.waited > 0.01) {
         why = "the program waits for batches, but not for the CPU";
@@ -218,16 +220,20 @@ void loader_parcel_pace(struct stk_loader *l)
         const uint64_t now = now_ns(), idle_now = idle_ns(l);
         const double passed = (double)(now - p->since_ns) + 1, threads = l->options.threads;
         const double idle = (double)(idle_now - p->idle_ns) / passed / threads;
+        const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
+        const int64_t finished = atomic_load_explicit(&d->finished, memory_order_relaxed);
+        const double wanted = (double)(p->batches * l->options.batch_size * share) / SHARES;
         const struct parcel_load load = {.waited = (double)(l->waited_ns - p->waited_ns) / passed,
                                          .idle = idle,
-                                         .cores = (1 - idle) * threads / machine_threads(&l->machine)};
+                                         .cores = (1 - idle) * threads / machine_threads(&l->machine),
+                                         .taken = share ? (double)(finished - p->finished) / wanted : 1};
         if (p->since_ns) {
-            const struct parcel_choice next =
-                loader_parcel_choose(atomic_load_explicit(&d->share, memory_order_relaxed), load);
+            const struct parcel_choice next = loader_parcel_choose(share, load);
             atomic_store_explicit(&d->share, next.share, memory_order_relaxed);
             p->why = next.why;
         }
-        *p = (struct loader_pace){.since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .why = p->why};
+        *p = (struct loader_pace){
+            .since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .finished = finished, .why = p->why};
     }
     pthread_mutex_unlock(&l->lock);
 }

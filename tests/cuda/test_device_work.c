@@ -199,17 +199,19 @@ static void the_share_follows_the_load(void)
         int next;
         const char *why;
     } cases[] = {
-        {0, {.waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "the program waits for batches"},
-        {3, {.waited = 0.02, .idle = 0.1, .cores = 0.2}, 5, "the program waits for batches"},
-        {14, {.waited = 0.4, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
-        {16, {.waited = 0.9, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
-        {7, {.waited = 0.4, .idle = 0.9, .cores = 0.1}, 7, "but not for the CPU"},
-        {7, {.waited = 0.0, .idle = 0.05, .cores = 0.95}, 8, "nearly all cores"},
-        {7, {.waited = 0.0, .idle = 0.05, .cores = 0.3}, 7, "keep up"},
-        {7, {.waited = 0.0, .idle = 0.2, .cores = 0.8}, 7, "keep up"},
-        {7, {.waited = 0.008, .idle = 0.6, .cores = 0.4}, 7, "keep up"},
-        {7, {.waited = 0.0, .idle = 0.4, .cores = 0.6}, 6, "time left"},
-        {0, {.waited = 0.0, .idle = 1.2, .cores = -0.2}, 0, "time left"},
+        {0, {.taken = 1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "the program waits for batches"},
+        {3, {.taken = 1, .waited = 0.02, .idle = 0.1, .cores = 0.2}, 5, "the program waits for batches"},
+        {14, {.taken = 1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
+        {16, {.taken = 1, .waited = 0.9, .idle = 0.0, .cores = 1.0}, 16, "the program waits for batches"},
+        {7, {.taken = 1, .waited = 0.4, .idle = 0.9, .cores = 0.1}, 7, "but not for the CPU"},
+        {7, {.taken = 1, .waited = 0.0, .idle = 0.05, .cores = 0.95}, 8, "nearly all cores"},
+        {7, {.taken = 1, .waited = 0.0, .idle = 0.05, .cores = 0.3}, 7, "keep up"},
+        {7, {.taken = 1, .waited = 0.0, .idle = 0.2, .cores = 0.8}, 7, "keep up"},
+        {7, {.taken = 1, .waited = 0.008, .idle = 0.6, .cores = 0.4}, 7, "keep up"},
+        {7, {.taken = 1, .waited = 0.0, .idle = 0.4, .cores = 0.6}, 6, "time left"},
+        {7, {.taken = 1, .waited = 0.0, .idle = 0.8, .cores = 0.2}, 5, "time left"},
+        {0, {.taken = 1, .waited = 0.0, .idle = 1.2, .cores = -0.2}, 0, "time left"},
+        {4, {.taken = 0.1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "checkpoints of few files"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct parcel_choice c = loader_parcel_choose(cases[i].share, cases[i].load);
@@ -229,7 +231,7 @@ static void the_share_settles(void)
                 const double each = (300.0 * (16 - share) + 20.0 * share) / 16 / threads;
                 const double time = each > 100 ? each : 100;
                 const struct parcel_load load = {
-                    .waited = 1 - 100 / time, .idle = 1 - each / time, .cores = each / time * threads / 8};
+                    .waited = 1 - 100 / time, .idle = 1 - each / time, .cores = each / time * threads / 8, .taken = 1};
                 share = loader_parcel_choose(share, load).share;
                 since = share == last ? since : 0;
                 last = share;
