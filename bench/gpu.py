@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a GPU's speed on synthetic data a loader feeds, and how fast loaders are alone.
 
-    python bench/gpu.py PHOTOS [--copies 15] [--model resnet18] [--only device,alone] [--json OUT]
+    python bench/gpu.py PHOTOS [--copies 15] [--model resnet18] [--size 224] [--only "device,device dct"] [--json OUT]
 
 Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders; it is read several times
 over (links in a temporary folder), so that an epoch is long enough. Every loader feeds the same compiled model, bf16,
 channels last, for some epochs; the table has images per second and their share of synthetic speed, measured with each
-loader, and how many cores were busy.
+loader, and how many cores were busy. "device" is device="cuda", with device_work="auto" or the one that the name of the
+row ends with.
 """
 
 import argparse
@@ -22,8 +23,14 @@ import torch
 import torchvision
 from torchvision.transforms import v2
 
-OPS = "RandomResizedCrop(224) | RandomHorizontalFlip"
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+os.environ.setdefault("STOKER_CACHE_DIR", "off")  # no checkpoints of an earlier loader
+
+
+def ops(size: int) -> str:
+    return f"RandomResizedCrop({size}) | RandomHorizontalFlip"
 
 
 def linked(photos: Path, copies: int, to: Path) -> Path:
@@ -80,18 +87,18 @@ class Training:
 # ---------------------------------------------------------------- ways to feed it
 
 
-def torch_loader(folder: Path, batch: int, pin: bool):
+def torch_loader(folder: Path, batch: int, size: int, pin: bool):
     """torch's DataLoader with PIL, one worker per core; epoch after epoch with the same workers."""
-    ops = v2.Compose(
+    transform = v2.Compose(
         [
-            v2.RandomResizedCrop(224),
+            v2.RandomResizedCrop(size),
             v2.RandomHorizontalFlip(),
             v2.ToImage(),
             v2.ToDtype(torch.float32, scale=True),
             v2.Normalize(MEAN, STD),
         ]
     )
-    dataset = torchvision.datasets.ImageFolder(str(folder), ops)
+    dataset = torchvision.datasets.ImageFolder(str(folder), transform)
     form = {"num_workers": os.cpu_count() or 1, "persistent_workers": True, "pin_memory": pin}
     loader = torch.utils.data.DataLoader(dataset, batch, shuffle=True, drop_last=True, **form)
     while True:
@@ -117,9 +124,9 @@ def within(batches, seconds: float):
             return
 
 
-def torch_device(folder: Path, batch: int):
+def torch_device(folder: Path, batch: int, size: int):
     """The same, in pinned memory, copied by the trainer."""
-    for x, y in torch_loader(folder, batch, pin=True):
+    for x, y in torch_loader(folder, batch, size, pin=True):
         # bfloat16 here: another dtype would compile the model again, within the time that is measured
         yield (
             x.cuda(non_blocking=True).to(torch.bfloat16, memory_format=torch.channels_last),
@@ -127,10 +134,10 @@ def torch_device(folder: Path, batch: int):
         )
 
 
-def torch_alone(folder: Path, batch: int) -> tuple[float, float]:
+def torch_alone(folder: Path, batch: int, size: int) -> tuple[float, float]:
     """Images per second of torch's loader, and seconds to its first batch. CUDA must not be in use yet."""
     began = time.perf_counter()
-    batches = torch_loader(folder, batch, pin=False)
+    batches = torch_loader(folder, batch, size, pin=False)
     next(batches)
     first = time.perf_counter() - began
     primed(batches, os.cpu_count() or 1, 40)
@@ -140,36 +147,37 @@ def torch_alone(folder: Path, batch: int) -> tuple[float, float]:
     return n / (time.perf_counter() - began), first
 
 
-def stoker_host(folder: Path, batch: int, **more):
+def stoker_host(folder: Path, batch: int, size: int, **more):
     """Batches in host memory, copied by the trainer."""
     loader = stoker.Loader(
-        folder, f"{OPS} | Normalize", batch, True, True, dtype="bfloat16", layout="channels_last", **more
+        folder, f"{ops(size)} | Normalize", batch, True, True, dtype="bfloat16", layout="channels_last", **more
     )
     while True:
         for x, y in loader:
             yield x.cuda(), y.cuda()
 
 
-def stoker_pinned(folder: Path, batch: int, **more):
+def stoker_pinned(folder: Path, batch: int, size: int, **more):
     """uint8 in page-locked memory, normalised on the GPU by the script."""
     mean, std = (255 * torch.tensor(v, device="cuda").view(1, 3, 1, 1) for v in (MEAN, STD))
     normalised = torch.compile(lambda u: ((u.float() - mean) / std).bfloat16())
-    empty = torch.zeros((batch, 3, 224, 224), dtype=torch.uint8, device="cuda")
+    empty = torch.zeros((batch, 3, size, size), dtype=torch.uint8, device="cuda")
     normalised(empty.to(memory_format=torch.channels_last))  # compiles, before the clock starts
     yield None
     form = {"dtype": "uint8", "layout": "channels_last", "pin_memory": True}
-    loader = stoker.Loader(folder, OPS, batch, True, True, **form, **more)
+    loader = stoker.Loader(folder, ops(size), batch, True, True, **form, **more)
     while True:
         for x, y in loader:
             yield normalised(x.to("cuda", non_blocking=True)), y.to("cuda", non_blocking=True)
 
 
-def stoker_device(folder: Path, batch: int, note: dict, **more):
+def stoker_device(folder: Path, batch: int, size: int, note: dict, **more):
     """device="cuda"."""
     began = time.perf_counter()
     loader = stoker.Loader(
-        folder, f"{OPS} | Normalize", batch, True, True, dtype="bfloat16", layout="channels_last", device="cuda", **more
-    )
+        folder, f"{ops(size)} | Normalize", batch, True, True, dtype="bfloat16", layout="channels_last", device="cuda",
+        **more,
+    )  # fmt: skip
     note["loader"] = loader
     for n, (x, y) in enumerate(loader.forever()):
         if n == 0:
@@ -178,10 +186,10 @@ def stoker_device(folder: Path, batch: int, note: dict, **more):
         yield x, y
 
 
-def alone(folder: Path, batch: int, epochs: int, **more) -> list[float]:
+def alone(folder: Path, batch: int, size: int, epochs: int, **more) -> list[float]:
     """Images per second of a loader whose batches are dropped."""
-    ops = OPS if more.get("dtype") == "uint8" else f"{OPS} | Normalize"
-    loader = stoker.Loader(folder, ops, batch, True, True, layout="channels_last", **more)
+    text = ops(size) if more.get("dtype") == "uint8" else f"{ops(size)} | Normalize"
+    loader = stoker.Loader(folder, text, batch, True, True, layout="channels_last", **more)
     rates = []
     for _ in range(epochs):
         began, n = time.perf_counter(), 0
@@ -198,6 +206,7 @@ def main() -> None:
     parser.add_argument("photos", type=Path)
     parser.add_argument("--copies", type=int, default=15)
     parser.add_argument("--model", default="resnet18")
+    parser.add_argument("--size", type=int, default=224, help="of the images, in pixels")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--steps", type=int, default=0, help="batches in an epoch; 0: all")
     parser.add_argument("--epochs", type=int, default=4)
@@ -215,7 +224,7 @@ def main() -> None:
             flush=True,
         )
         if not wanted or "torch" in wanted:
-            found["alone: torch"], first = torch_alone(folder, a.batch)
+            found["alone: torch"], first = torch_alone(folder, a.batch, a.size)
             print(f"alone  torch's DataLoader {found['alone: torch']:.0f}, first batch after {first:.1f} s", flush=True)
         if not wanted or "alone" in wanted:
             rows = {
@@ -227,19 +236,23 @@ def main() -> None:
                 "device, bfloat16, dct": {"dtype": "bfloat16", "device": "cuda", "cache": "dct", "memory": "24GiB"},
             }
             for name, more in rows.items():
-                rates = alone(folder, a.batch, a.epochs, output="torch", **more)
+                rates = alone(folder, a.batch, a.size, a.epochs, output="torch", **more)
                 found[f"alone: {name}"] = rates
                 print(f"alone  {name:24}", *(f"{r:8.0f}" for r in rates), flush=True)
-        training = Training(a.model, a.batch, 224)
+        training = Training(a.model, a.batch, a.size)
         found["synthetic"] = training.synthetic()
         print(f"synthetic {found['synthetic']:.0f} images/s", flush=True)
         note: dict = {}
+        dct = {"cache": "dct", "memory": "24GiB"}
         feeds = {
-            "device": lambda: stoker_device(folder, a.batch, note),
-            "device, dct": lambda: stoker_device(folder, a.batch, note, cache="dct", memory="24GiB"),
-            "pinned": lambda: stoker_pinned(folder, a.batch),
-            "host": lambda: stoker_host(folder, a.batch),
-            "torch": lambda: primed(torch_device(folder, a.batch), os.cpu_count() or 1, 40),
+            "device": lambda: stoker_device(folder, a.batch, a.size, note),
+            "device none": lambda: stoker_device(folder, a.batch, a.size, note, device_work="none"),
+            "device decode": lambda: stoker_device(folder, a.batch, a.size, note, device_work="decode"),
+            "device dct": lambda: stoker_device(folder, a.batch, a.size, note, **dct),
+            "device dct idct": lambda: stoker_device(folder, a.batch, a.size, note, device_work="idct", **dct),
+            "pinned": lambda: stoker_pinned(folder, a.batch, a.size),
+            "host": lambda: stoker_host(folder, a.batch, a.size),
+            "torch": lambda: primed(torch_device(folder, a.batch, a.size), os.cpu_count() or 1, 40),
         }
         for name, make in feeds.items():
             if wanted and name not in wanted:
@@ -253,11 +266,16 @@ def main() -> None:
             beside = training.synthetic()
             found[name] = {"epochs": rows, "synthetic": beside}
             shares = " ".join(f"{r:7.0f} ({share:5.1f} %, {cores:4.1f} cores)" for r, cores, share in rows)
-            print(f"{name:14} {shares}  synthetic at the same time {beside:.0f}", flush=True)
+            print(f"{name:16} {shares}  synthetic at the same time {beside:.0f}", flush=True)
             if note:
                 stats = note["loader"].stats()
                 found[name] |= {"first_batch_s": note["first_batch_s"], "device_bytes": stats.device_bytes}
-                print(f"first batch after {note['first_batch_s']:.2f} s\n{stats}", flush=True)
+                print(
+                    f"{'':16} first batch after {note['first_batch_s']:.2f} s, {stats.device_bytes / 2**20:.0f} MiB; "
+                    f"{stats.device_samples / max(1, stats.samples):.0%} of the images finished by the GPU, "
+                    f"{stats.device_decoded / max(1, stats.samples):.0%} decoded there",
+                    flush=True,
+                )
             note.clear()
             del batches
     if a.json:

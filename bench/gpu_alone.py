@@ -21,7 +21,7 @@ import stoker
 import torch
 
 BATCH = 512
-CASES = (("none", None), ("idct", None), ("decode", None), ("none", "dct"), ("idct", "dct"))
+CASES = (("none", None), ("idct", None), ("decode", None), ("auto", None), ("none", "dct"), ("idct", "dct"))
 
 
 def cpu_seconds() -> float:
