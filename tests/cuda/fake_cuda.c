@@ -361,8 +361,9 @@ int cuMemFreeHost(void *p)
 #define FOR_PARCELS(X)                                                                                                 \
     X(parcels_huffman, 0)                                                                                              \
     X(parcels_expand, 0)                                                                                               \
-    X(parcels_colour, 0) X(parcels_down, 0) X(finish_planar_1, 0) X(finish_planar_2, 0) X(finish_planar_4, 0)          \
-        X(finish_interleaved_1, 0) X(finish_interleaved_2, 0) X(finish_interleaved_4, 0)
+    X(parcels_colour, 0)                                                                                               \
+    X(parcels_down, 0) X(finish_planar_1, 0) X(finish_planar_2, 0) X(finish_planar_4, 0) X(finish_interleaved_1, 0)    \
+        X(finish_interleaved_2, 0) X(finish_interleaved_4, 0)
 
 static void run_kernel(const struct op *op)
 {
