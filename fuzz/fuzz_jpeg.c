@@ -89,11 +89,12 @@ static void compare_ranges(struct run *r, uint64_t seed)
     free(some);
 }
 
-/* Copies the codes of a crop, or its coefficients, into memory of exactly the size that it may take. */
+/* Copies the codes of a crop or of the whole scan, or coefficients, into memory of exactly the size that it may take. */
 static void copy_region(struct run *r, const struct want *w, uint64_t seed)
 {
     const size_t room = seed % 3 ? 3 * r->size + 8192 : seed % 8192;
-    struct dct_region region = {.to = malloc(room + !room), .room = room, .codes = true, .coefficients = seed % 2};
+    struct dct_region region = {
+        .to = malloc(room + !room), .room = room, .codes = seed % 5, .scan = seed % 5 < 2, .coefficients = seed % 2};
     require(region.to != NULL);
     decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     if (decode_region(r->decoder, r->data, r->size, &r->head, w, false, &region))

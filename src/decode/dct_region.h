@@ -19,6 +19,7 @@ struct dct_region {
     uint8_t *to;
     size_t room;
     bool codes;        /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_groups.h) */
+    bool scan;         /* otherwise, those of its whole scan, if nothing but its codes can be wrong */
     bool coefficients; /* otherwise, coefficients are wanted */
     /* Set by the decoder. */
     size_t used;  /* bytes; 0: it did not fit */
@@ -27,6 +28,7 @@ struct dct_region {
     bool halves_columns, halves_rows; /* of chroma */
     int32_t x, y, across, down;       /* the first MCU; how many there are */
     bool coded;                       /* it has coded bytes */
+    bool whole;                       /* of the whole scan */
     int32_t every;                    /* MCUs in a group */
 };
 

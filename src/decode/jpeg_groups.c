@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_groups.c -- copies the coded bytes of a crop, from checkpoint to checkpoint.
+ * jpeg_groups.c -- copies the coded bytes of a crop, from checkpoint to checkpoint, or of a whole scan.
  */
 #include "decode/jpeg_groups.h"
 
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/bytes.h"
+#include "decode/jpeg_head.h"
 
 static bool add_tables(struct buf *out, const struct jpeg_frame *f)
 {
@@ -26,21 +28,25 @@ static bool add_tables(struct buf *out, const struct jpeg_frame *f)
     return true;
 }
 
-/* Copies bytes without the 00 after each FF. Returns false at anything else after an FF: a marker. */
-static bool copy_bytes(uint8_t **to, const uint8_t *from, const uint8_t *end, const uint8_t *file_end)
+/* Copies bytes without the 00 after each FF, up to `end` or a marker. Returns where it stopped; NULL: there is no room,
+ * or nothing after an FF. */
+static const uint8_t *copy_bytes(struct buf *out, const uint8_t *from, const uint8_t *end, const uint8_t *file_end)
 {
     while (from < end) {
         const uint8_t *ff = memchr(from, 0xff, (size_t)(end - from));
         const size_t n = (size_t)((ff ? ff + 1 : end) - from);
-        memcpy(*to, from, n);
-        *to += n;
-        if (!ff)
-            return true;
-        if (ff + 1 == file_end || ff[1] != 0)
-            return false;
-        from = ff + 2;
+        if (n > out->max - out->len || (ff && ff + 1 == file_end))
+            return NULL;
+        if (ff && ff[1] != 0) {
+            memcpy(out->data + out->len, from, n - 1);
+            out->len += n - 1;
+            return ff;
+        }
+        memcpy(out->data + out->len, from, n);
+        out->len += n;
+        from = ff ? ff + 2 : end;
     }
-    return true;
+    return from;
 }
 
 /* The bytes of n groups from `at` on, which are in one row, and where each group starts. */
@@ -48,27 +54,26 @@ static bool add_row(struct buf *out, const struct jpeg_checkpoint *at, int32_t n
                     struct jpeg_group *groups)
 {
     const uint64_t from = at[0].bit / 8, behind = (at[n].bit + 7) / 8;
-    uint8_t *to = out->data + out->len;
-    if (behind > file_n || behind < from || behind - from > out->max - out->len)
+    if (behind > file_n || behind < from)
         return false;
     for (int32_t i = 0; i <= n; i++) {
-        groups[i].bit = (uint32_t)(8 * (size_t)(to - out->data) + at[i].bit % 8);
+        groups[i].bit = (uint32_t)(8 * out->len + at[i].bit % 8);
         memcpy(groups[i].dc, at[i].dc, sizeof groups[i].dc);
         groups[i].unused = 0;
-        const uint64_t next = i < n ? at[i + 1].bit / 8 : behind;
-        if (!copy_bytes(&to, file + at[i].bit / 8, file + next, file + file_n))
+        const uint8_t *end = file + (i < n ? at[i + 1].bit / 8 : behind);
+        const uint8_t *stopped = copy_bytes(out, file + at[i].bit / 8, end, file + file_n);
+        if (!stopped || stopped < end)
             return false;
     }
-    out->len = (size_t)(to - out->data);
     for (int32_t i = 0; i <= n; i++)
         groups[i].stop = (uint32_t)out->len;
     return true;
 }
 
-static void describe(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                     const struct jpeg_checkpoints *c)
+/* In groups of `every` MCUs. */
+static void describe(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need, int32_t every)
 {
-    const int32_t first = need->x0 / c->every * c->every, end = ((need->x1 - 1) / c->every + 1) * c->every;
+    const int32_t first = need->x0 / every * every, end = ((need->x1 - 1) / every + 1) * every;
     p->coded = true;
     p->w = f->w;
     p->h = f->h;
@@ -79,7 +84,7 @@ static void describe(struct dct_region *p, const struct jpeg_frame *f, const str
     p->y = need->y0;
     p->across = (end < f->mcus_x ? end : f->mcus_x) - first;
     p->down = need->y1 - need->y0;
-    p->every = c->every;
+    p->every = every;
 }
 
 bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
@@ -91,7 +96,7 @@ bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const s
     p->used = 0;
     if (f->restart || need->end * c->across >= c->n || !add_tables(&out, f))
         return false;
-    describe(p, f, need, c);
+    describe(p, f, need, c->every);
     const int32_t first = need->x0 / c->every, across = (need->x1 - 1) / c->every + 1 - first;
     const size_t row_bytes = (size_t)(across + 1) * sizeof(struct jpeg_group);
     struct jpeg_group *to = (struct jpeg_group *)(void *)(out.data + out.len);
@@ -103,6 +108,41 @@ bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const s
             return false;
     if (buf_add(&out, slack, sizeof slack))
         return false;
+    p->used = out.len;
+    return true;
+}
+
+/* ------------------------------------------------------------------ whole scans */
+
+/* Whether all components have the same codes: then a decoder that takes one for another does not synchronise. */
+static bool has_one_table(const struct jpeg_frame *f)
+{
+    const struct jpeg_component *luma = &f->component[0];
+    bool same = f->n_components > 1;
+    for (int i = 1; i < f->n_components; i++)
+        same = same && f->component[i].dc == luma->dc && f->component[i].ac == luma->ac;
+    return same;
+}
+
+bool jpeg_scan_copy(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need, const uint8_t *file,
+                    size_t n)
+{
+    uint8_t head[JPEG_SCAN_HEAD] = {0};
+    static const uint8_t slack[JPEG_GROUPS_SLACK];
+    const size_t most = UINT32_MAX / 16, room = p->room < most ? p->room : most;
+    struct buf out = {.data = p->to, .cap = room, .max = room};
+    p->used = 0;
+    if (f->restart || has_one_table(f) || !add_tables(&out, f) || buf_add(&out, head, sizeof head))
+        return false;
+    const size_t begin = out.len;
+    const uint8_t *end = copy_bytes(&out, file + f->scan, file + n, file + n);
+    if (!end || end == file + n || end[1] != EOI || out.len == begin)
+        return false;
+    le_put(p->to + begin - sizeof head, out.len - begin, 4);
+    if (buf_add(&out, slack, sizeof slack))
+        return false;
+    describe(p, f, need, 1);
+    p->whole = true;
     p->used = out.len;
     return true;
 }

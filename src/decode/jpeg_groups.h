@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_groups.h -- the coded bytes of a crop, for a device that decodes Huffman codes from checkpoints.
+ * jpeg_groups.h -- the coded bytes of a crop or a scan, for a device that decodes Huffman codes.
  *
  * A region (dct_region.h) with `coded` set has, instead of an index and chunks:
  *
@@ -17,6 +17,16 @@
  *
  * The checkpoints were made from an undamaged file. The device compares where it arrives with the start of the next
  * group, so that it notices if the file was damaged since.
+ *
+ * A region with `whole` set has the bytes of the whole scan, for a device that needs no checkpoints:
+ *
+ *     codes       as above
+ *     head        JPEG_SCAN_HEAD bytes: the count of bytes (4), and zeros
+ *     bytes       up to the end-of-image marker, without the 00 that follows each FF
+ *     slack       as above
+ *
+ * Only the device finds out whether these bytes are good: as many MCUs as the image has, down to the last byte. If they
+ * are, the decoder of the CPU accepts the file as well.
  */
 #ifndef JPEG_GROUPS_H
 #define JPEG_GROUPS_H
@@ -26,7 +36,8 @@
 
 enum {
     JPEG_GROUP_CODES = 272, /* 16 counts and at most 256 symbols */
-    JPEG_GROUPS_SLACK = 8   /* bytes that may be read after the last row */
+    JPEG_SCAN_HEAD = 16,
+    JPEG_GROUPS_SLACK = 8 /* bytes that may be read after the last row */
 };
 
 struct jpeg_group {
@@ -40,5 +51,10 @@ struct jpeg_group {
  * it does not fit (p->used is 0). The tables must be good. */
 bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need,
                        const struct jpeg_checkpoints *c, const uint8_t *file, size_t n);
+
+/* Returns false if the file has restart markers or any other before its end, all components have the same codes, or it
+ * does not fit (p->used is 0). The tables must be good. */
+bool jpeg_scan_copy(struct dct_region *p, const struct jpeg_frame *f, const struct jpeg_need *need, const uint8_t *file,
+                    size_t n);
 
 #endif
