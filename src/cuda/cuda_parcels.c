@@ -2,6 +2,7 @@
 /*
  * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
  *
+ *     sync        a whole scan to groups of MCUs: a block of threads for each scan
  *     huffman     codes to samples: a thread for each group of MCUs
  *     expand      coefficients to samples: a block of threads for a few chunks, a thread for each block of coefficients
  *     colour      samples to pixels, and the pass across of a resize: a block of threads for a few rows of the crop
@@ -13,7 +14,7 @@
 #include "cuda/cuda_parcels.h"
 
 #include "base/error.h"
-#include "cuda/parcel_huffman.h"
+#include "cuda/parcel_sync.h"
 
 _Static_assert(sizeof(struct parcel) <= PARCEL_ALIGN, "a head");
 
@@ -23,6 +24,7 @@ static const struct {
     const char *name;
     unsigned threads; /* of a block */
 } passes[PASSES] = {
+    [PASS_SYNC] = {"parcels_sync", PARCEL_SYNC},
     [PASS_HUFFMAN] = {"parcels_huffman", PARCEL_GROUPS},
     [PASS_EXPAND] = {"parcels_expand", PARCEL_LANES},
     [PASS_COLOUR] = {"parcels_colour", 128},
@@ -97,7 +99,9 @@ static size_t sample_bytes(const struct parcel *p)
 
 static size_t pixel_bytes(const struct parcel *p)
 {
-    return parcel_aligned((size_t)parcel_width(p) * (size_t)p->crop_h * 4);
+    const size_t pixels = (size_t)parcel_width(p) * (size_t)p->crop_h * 4;
+    const size_t pieces = p->kind == PARCEL_SCAN ? PARCEL_SCAN_BYTES : 0;
+    return parcel_aligned(pixels > pieces ? pixels : pieces);
 }
 
 size_t cuda_parcel_scratch(const struct parcel *p)
@@ -122,9 +126,13 @@ static void count(struct wave *w, enum cuda_pass pass, uint32_t things, uint32_t
     w->rows[pass]++;
 }
 
-static void count_parcel(struct wave *w, const struct parcel *p)
+static void count_parcel(struct wave *w, const struct parcel *p, const uint8_t *body)
 {
-    if (p->kind == PARCEL_CODED)
+    if (p->kind == PARCEL_SCAN)
+        count(w, PASS_SYNC, 1, 1);
+    if (p->kind == PARCEL_SCAN)
+        count(w, PASS_HUFFMAN, parcel_scan(p, body + p->region).pieces, PARCEL_GROUPS);
+    else if (p->kind == PARCEL_CODED)
         count(w, PASS_HUFFMAN, parcel_groups(p), PARCEL_GROUPS);
     else
         count(w, PASS_EXPAND, parcel_chunk_tiles(p), 1);
@@ -150,7 +158,7 @@ static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_row
         }
         used += bytes;
         if (!finished)
-            count_parcel(&w, at);
+            count_parcel(&w, at, r->at + w.end * r->pitch);
         count(&w, PASS_FINISH, (r->pixels + 3) / 4, PARCEL_TILE);
     }
     return w;
@@ -173,7 +181,8 @@ static unsigned grid_width(const struct wave *w, enum cuda_pass pass)
 static int launch(const struct cuda_parcels *p, const struct cuda_rows *r, const struct wave *w, enum cuda_pass pass,
                   const void *raw, void *made)
 {
-    uint64_t from = (uint64_t)(uintptr_t)raw, to = (uint64_t)(uintptr_t)made, scratch = (uint64_t)(uintptr_t)p->scratch;
+    uint64_t from = (uint64_t)(uintptr_t)raw, to = (uint64_t)(uintptr_t)(pass == PASS_SYNC ? r->at : made),
+             scratch = (uint64_t)(uintptr_t)p->scratch;
     uint32_t first = w->first, pitch = (uint32_t)r->pitch, pixels = r->pixels;
     void *arguments[] = {&from, &to, &scratch, &first, &pitch, &pixels};
     return p->c->api.launch(p->kernels[pass], grid_width(w, pass), w->end - w->first, 1, passes[pass].threads, 1, 1, 0,

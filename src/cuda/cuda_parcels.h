@@ -12,7 +12,7 @@
 #include "cuda/cuda_memory.h"
 #include "cuda/parcel.h"
 
-enum cuda_pass { PASS_HUFFMAN, PASS_EXPAND, PASS_COLOUR, PASS_DOWN, PASS_FINISH, PASSES };
+enum cuda_pass { PASS_SYNC, PASS_HUFFMAN, PASS_EXPAND, PASS_COLOUR, PASS_DOWN, PASS_FINISH, PASSES };
 
 struct cuda_parcels {
     struct cuda *c;
@@ -24,7 +24,7 @@ struct cuda_parcels {
 
 /* The rows of a batch: a body of pitch - PARCEL_ALIGN bytes each, then its struct parcel. */
 struct cuda_rows {
-    uint8_t *at; /* in host memory */
+    uint8_t *at; /* in page-locked memory of the host, where the device marks scans that are not good */
     size_t pitch;
     uint32_t rows, pixels;
 };

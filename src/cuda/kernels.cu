@@ -9,7 +9,7 @@
  * nvcc and a C compiler compile the same text. In C, one thread does the work of all threads of a block: a kernel is a
  * sequence of loops over EACH thing, with SYNC between those that depend on each other.
  */
-#include "cuda/parcel_huffman.h"
+#include "cuda/parcel_sync.h"
 
 #ifdef __CUDACC__
 #define KERNEL(name, bounds) extern "C" __global__ void bounds name
@@ -146,6 +146,54 @@ SINGLE(single_4, uint32_t)
 #define HEAD          (*(const struct parcel *)(const void *)(BODY + pitch - PARCEL_ALIGN))
 #define WORDS(offset) ((uint32_t *)(void *)(scratch + (offset)))
 
+#define FILL_CODES(codes)                                                                                              \
+    EACH(i, PARCEL_LOOK_WORDS) parcel_codes_clear(&(codes), &h, region, i);                                            \
+    SYNC();                                                                                                            \
+    EACH(i, 2 * (uint32_t)h.components * 256) parcel_codes_add(&(codes), &h, region, i);                               \
+    SYNC()
+
+/* Whole scans, each by the threads of one block: finds the groups of MCUs that parcels_huffman decodes. `made` are the
+ * rows in page-locked memory of the host, which learns there that a scan is not good. */
+PARCELS(parcels_sync, BOUNDS(PARCEL_SYNC, 2))
+{
+    SHARED struct parcel_codes codes;
+    SHARED struct parcel_sync all;
+    (void)pixels;
+    EACH_ROW()
+    {
+        const struct parcel h = HEAD;
+        const uint8_t *region = BODY + h.region;
+        if (h.kind != PARCEL_SCAN || IS_IDLE(1))
+            continue;
+        const struct parcel_scan s = parcel_scan(&h, region);
+        struct parcel_piece *pieces = parcel_scan_pieces(&h, scratch);
+        uint32_t round = 0, settled = 0;
+        all.round = all.broken = 0;
+        FILL_CODES(codes);
+        while (!settled && round < PARCEL_ROUNDS) {
+            round++;
+            EACH(i, s.pieces) parcel_sync_begin(&all, i, round);
+            SYNC();
+            EACH(i, s.pieces) parcel_sync_run(&s, region, &codes, &all, pieces, i, round);
+            SYNC();
+            settled = all.round != round;
+        }
+        EACH(i, PARCEL_PARTS) parcel_sync_add(&s, &all, pieces, i);
+        SYNC();
+        EACH(i, PARCEL_PARTS)
+        {
+            const uint32_t mcus = parcel_sync_place(&s, &all, pieces, i);
+            if (i < PARCEL_PARTS - 1)
+                continue;
+            const int good = settled && parcel_sync_is_good(&s, &all, pieces, mcus);
+            *parcel_scan_good(&h, scratch) = (uint32_t)good;
+            if (!good)
+                ((volatile struct parcel *)(void *)(made + (row + 1) * pitch - PARCEL_ALIGN))->damaged = 1;
+        }
+        SYNC();
+    }
+}
+
 /* Groups of MCUs, each decoded by one thread, block by block. */
 PARCELS(parcels_huffman, BOUNDS(PARCEL_GROUPS, 10))
 {
@@ -156,18 +204,26 @@ PARCELS(parcels_huffman, BOUNDS(PARCEL_GROUPS, 10))
     {
         const struct parcel h = HEAD;
         const uint8_t *region = BODY + h.region;
-        const uint32_t groups = h.kind == PARCEL_CODED ? parcel_groups(&h) : 0;
+        const int whole = h.kind == PARCEL_SCAN;
+        struct parcel_scan s;
+        uint32_t groups = 0;
+        if (whole) {
+            s = parcel_scan(&h, region);
+            groups = *parcel_scan_good(&h, scratch) ? s.pieces : 0;
+        } else if (h.kind == PARCEL_CODED) {
+            groups = parcel_groups(&h);
+        }
         const uint32_t tiles = (groups + PARCEL_GROUPS - 1) / PARCEL_GROUPS;
         if (IS_IDLE(tiles))
             continue;
-        EACH(i, PARCEL_LOOK_WORDS) parcel_codes_clear(&codes, &h, region, i);
-        SYNC();
-        EACH(i, 2 * (uint32_t)h.components * 256) parcel_codes_add(&codes, &h, region, i);
-        SYNC();
+        FILL_CODES(codes);
         TILES(t, tiles) EACH(i, PARCEL_GROUPS)
         {
             const uint32_t group = t * PARCEL_GROUPS + i;
-            if (group < groups &&
+            if (group < groups && whole)
+                parcel_scan_group(&h, &s, region, &codes, blocks[i], scratch + h.samples,
+                                  parcel_scan_pieces(&h, scratch), group);
+            else if (group < groups &&
                 !parcel_huffman(&h, region, &codes, blocks[i], scratch + h.samples, group))
                 *(volatile uint32_t *)(void *)(scratch + PARCEL_TABLES) = (uint32_t)row + 1;
         }

@@ -15,7 +15,8 @@
 enum {
     PARCEL_PIXELS,       /* the body is the row */
     PARCEL_COEFFICIENTS, /* the device does everything after the Huffman codes */
-    PARCEL_CODED,        /* and these as well */
+    PARCEL_CODED,        /* and these as well, from checkpoints */
+    PARCEL_SCAN,         /* and these, of the whole image, without checkpoints (cuda/parcel_sync.h) */
 };
 
 enum {
@@ -43,10 +44,13 @@ struct parcel {
     int32_t flip_x, flip_y, across_first;   /* flip_x: if no pass across does it */
     struct parcel_pass x, y;
     uint32_t region; /* where the coefficients are, or the codes */
-    int32_t every;   /* MCUs in a group */
+    union {
+        int32_t every;    /* MCUs in a group */
+        uint32_t damaged; /* a scan, in host memory: the device sets it if the host must make the row */
+    };
     /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch. */
     uint64_t samples; /* and then the pixels between two passes, if the first one is down */
-    uint64_t pixels;  /* words of 4 bytes; after the pass across, if it is the first one */
+    uint64_t pixels;  /* words of 4 bytes; after the pass across, if it is the first one. Before: pieces of a scan */
 };
 
 #endif
