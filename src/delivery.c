@@ -174,7 +174,12 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
                          (long long)stk_loader_epoch(l));
     if (rc != STK_OK)
         return rc;
-    rc = loader_finish(l, b, rows, bads, e);
+    struct ticket t = {.to = b, .epoch = b->epoch, .first = b->first, .rows = rows, .all_rows = rows, .bads = bads};
+    if (l->device.pitch)
+        loader_again(l, &t);
+    rc = loader_finish(l, b, rows, t.bads, e);
+    if (t.no_memory && rc == STK_OK)
+        rc = error_nomem(e, "batch", sizeof *bads);
     if (l->device.pitch)
         loader_parcel_pace(l);
     *left_out = rc == STK_AGAIN;

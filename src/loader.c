@@ -403,7 +403,7 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
 }
 
 /* Makes a row, and applies the policy on errors to it. */
-static void make_or_replace(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row, struct pick p)
+void loader_make_or_replace(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row, struct pick p)
 {
     stk_error e;
     const int64_t position = t->first + row;
@@ -443,7 +443,7 @@ void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, 
     for (int64_t row = 0; row < t->rows && !(t->bads && l->options.on_error == STK_RAISE); row++) {
         if (at)
             *(volatile int64_t *)at = row;
-        make_or_replace(l, w, t, row, pick_of(l, w, t, t->first + row));
+        loader_make_or_replace(l, w, t, row, pick_of(l, w, t, t->first + row));
     }
     if (l->soft >= 0)
         blend(l, w, t);
@@ -477,7 +477,7 @@ void loader_work(void *user, int i)
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++) {
             const struct pick p = next_pick(l, w, &t, row);
             w->desk.serial = t.serial + row - t.row;
-            make_or_replace(l, w, &t, row, p);
+            loader_make_or_replace(l, w, &t, row, p);
         }
         const uint64_t began = clock;
         clock = now_ns();

@@ -283,6 +283,12 @@ void loader_device_whole(struct stk_loader *l, struct stk_batch *b, int64_t rows
     loader_device_send(l, b, NULL);
 }
 
+void loader_device_unsend(struct stk_batch *b)
+{
+    stk_release(b->twin);
+    b->twin = NULL;
+}
+
 struct stk_batch *loader_device_take(struct stk_batch *b)
 {
     struct stk_batch *twin = b->twin;

@@ -10,6 +10,7 @@
 
 #include "batch/batch.h"
 #include "cuda/cuda_send.h"
+#include "order/order.h"
 
 struct stk_loader;
 struct worker;
@@ -69,6 +70,11 @@ int loader_parcel_open(struct stk_loader *l, const struct cuda_levels *levels, s
 void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_t row);
 /* Writes into the row what the device needs to finish it. Returns false if the CPU must make its pixels. */
 bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m, int64_t row);
+/* Of a row of a batch in host memory: whether the device decodes its whole scan; once it has, whether the scan was not
+ * good; and which sample it is, before it is made again. */
+bool loader_parcel_is_scan(const struct stk_loader *l, const struct stk_batch *b, int64_t row);
+bool loader_parcel_is_damaged(const struct stk_loader *l, const struct stk_batch *b, int64_t row);
+struct pick loader_parcel_undo(struct stk_loader *l, const struct stk_batch *b, int64_t row);
 /* After each delivered batch: adapts the device's share, if device_work is auto. */
 void loader_parcel_pace(struct stk_loader *l);
 /* The next share, in 16ths. It rises while the program waits for the CPU or has few cores to itself, and falls while
@@ -87,6 +93,8 @@ int loader_device_fill(struct stk_loader *l, int64_t *depth, int64_t *most, stk_
 int loader_device_send(struct stk_loader *l, struct stk_batch *b, stk_error *e);
 /* Sends a batch, if it is whole. */
 void loader_device_whole(struct stk_loader *l, struct stk_batch *b, int64_t rows);
+/* Drops what was sent, because rows have changed. */
+void loader_device_unsend(struct stk_batch *b);
 /* Releases the batch, and returns its twin. */
 struct stk_batch *loader_device_take(struct stk_batch *b);
 

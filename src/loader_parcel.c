@@ -8,14 +8,18 @@
  * damage, EXIF rotations, ops other than crop, resize and flip, and coefficients that do not fit into a row.
  *
  * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
- * crop are copied.
+ * crop are copied. Before that, every other file goes there as its whole scan, of which the device alone finds out
+ * whether it is good (loader_again.c). The CPU decodes the others, which makes their checkpoints.
  *
- * The device finishes the first rows of each batch; `share` says how many, in 16ths of the batch. With device_work=auto,
- * it starts at 0 and depends on what the workers and the caller wait for. Then files become rows for the device only as
- * codes: making coefficients from them takes the CPU almost as long as making pixels. Coefficients that a cache or a
- * pack already has are merely copied.
+ * The device finishes the first rows of each batch; `share` says how many, in 16ths of the batch. With
+ * device_work=auto, it starts at 0 and depends on what the workers and the caller wait for. Then files become rows for
+ * the device only as codes: making coefficients from them takes the CPU almost as long as making pixels. Coefficients
+ * that a cache or a pack already has are merely copied.
  */
+#include <string.h>
+
 #include "base/buf.h"
+#include "base/hash.h"
 #include "loader.h"
 
 enum {
@@ -94,6 +98,15 @@ static bool may_fit(const struct stk_loader *l, const struct making *m, bool dct
     return share * (double)m->image.n * (dct ? 1.0 : 1.5) < (double)l->device.pitch;
 }
 
+/* Whether the device is to decode the whole scan of a file without checkpoints. These are other files in each epoch, so
+ * that all get theirs. Rows that the caller asked for, and those that are made again, do not wait for the device. */
+static bool wants_scan(const struct stk_loader *l, const struct worker *w, const struct making *m)
+{
+    const struct draw *d = m->draw;
+    return loader_parcel_decodes(l) && !l->device.joins && w != &l->workers[l->options.threads] &&
+           w->checkpoint_bytes == 0 && hash_mix(d->sample, d->epoch) % 2 == 0;
+}
+
 /* Lends the checkpoints of a file. Sets what the row may have; returns false if it is nothing. */
 static bool choose(struct stk_loader *l, struct worker *w, const struct making *m, int64_t row, struct dct_region *out)
 {
@@ -107,8 +120,9 @@ static bool choose(struct stk_loader *l, struct worker *w, const struct making *
     if (!dct)
         loader_checkpoints_lend(l, w, m);
     out->codes = !dct && w->checkpoint_bytes > 0 && loader_parcel_decodes(l);
+    out->scan = !dct && wants_scan(l, w, m);
     out->coefficients = (dct || l->options.device_work != STK_DEVICE_WORK_AUTO) && may_fit(l, m, dct);
-    return out->codes || out->coefficients;
+    return out->codes || out->scan || out->coefficients;
 }
 
 static bool make_region(const struct worker *w, const struct making *m, struct dct_region *region)
@@ -128,8 +142,10 @@ static struct parcel describe(const struct job *j, const struct plan_passes *pas
 {
     const struct rect *crop = &j->want.crop;
     return (struct parcel){
-        .kind = region->coded ? PARCEL_CODED : PARCEL_COEFFICIENTS,
-        .every = region->every,
+        .kind = region->whole   ? PARCEL_SCAN
+                : region->coded ? PARCEL_CODED
+                                : PARCEL_COEFFICIENTS,
+        .every = region->whole ? 0 : region->every,
         .out_w = j->w,
         .out_h = j->h,
         .components = region->components,
@@ -162,7 +178,7 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     struct dct_region region = {0};
     if (!choose(l, w, m, row, &region) || !plan_passes(j, body, room, &passes))
         return false;
-    const size_t at = parcel_aligned(passes.used);
+    const size_t at = parcel_aligned(passes.used + sizeof m->draw->repeat);
     region.to = body + at;
     region.room = room > at ? room - at : 0;
     if (!make_region(w, m, &region))
@@ -171,10 +187,35 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     p.region = (uint32_t)at;
     if (cuda_parcel_scratch(&p) > l->device.send.parcels.scratch_bytes)
         return false;
+    memcpy(body + at - sizeof m->draw->repeat, &m->draw->repeat, sizeof m->draw->repeat);
     *parcel_of(l, w->to, row) = p;
     atomic_fetch_add_explicit(&l->device.finished, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->device.decoded, region.coded, memory_order_relaxed);
     return true;
+}
+
+/* ------------------------------------------------------------------ whole scans */
+
+bool loader_parcel_is_scan(const struct stk_loader *l, const struct stk_batch *b, int64_t row)
+{
+    return parcel_of(l, b, row)->kind == PARCEL_SCAN;
+}
+
+bool loader_parcel_is_damaged(const struct stk_loader *l, const struct stk_batch *b, int64_t row)
+{
+    return ((volatile struct parcel *)parcel_of(l, b, row))->damaged != 0;
+}
+
+struct pick loader_parcel_undo(struct stk_loader *l, const struct stk_batch *b, int64_t row)
+{
+    struct pick p;
+    uint64_t repeat;
+    memcpy(&p.index, batch_row(b, l->index, row), sizeof p.index);
+    memcpy(&repeat, batch_row(b, l->image, row) + parcel_of(l, b, row)->region - sizeof repeat, sizeof repeat);
+    p.repeat = (int64_t)repeat;
+    atomic_fetch_sub_explicit(&l->device.finished, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&l->device.decoded, 1, memory_order_relaxed);
+    return p;
 }
 
 /* ------------------------------------------------------------------ the share */
@@ -254,7 +295,7 @@ void loader_parcel_explain(struct stk_loader *l, struct buf *b)
                    atomic_load_explicit(&d->share, memory_order_relaxed), why ? why : "no time was measured yet");
     } else {
         buf_printf(b, "           the GPU does everything after the Huffman codes of JPEGs%s, as device_work asks\n",
-                   work == STK_DEVICE_WORK_DECODE ? ", and decodes those whose checkpoints are known" : "");
+                   work == STK_DEVICE_WORK_DECODE ? ", and decodes their codes as soon as it can" : "");
     }
     buf_printf(b, "           images so far: %lld finished by the GPU, %lld of them decoded there\n",
                (long long)atomic_load_explicit(&d->finished, memory_order_relaxed),

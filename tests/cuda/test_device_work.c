@@ -357,7 +357,7 @@ static void the_choice_is_explained(void)
                                      STK_DEVICE_WORK_DECODE};
     const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks",
                                  "codes of JPEGs, as device_work asks",
-                                 "and decodes those whose checkpoints are known, as device_work asks"};
+                                 "and decodes their codes as soon as it can, as device_work asks"};
     for (int i = 0; i < 4; i++) {
         char text[8192];
         stk_options o = some_options(crop);
