@@ -183,3 +183,31 @@ def test_copies_are_timed(device, monkeypatch, arguments, keywords, expected):
     to(torch.ones(3), *arguments, **keywords)
     ((_, before, after, *more),) = device.copied
     assert more == [12, False, expected, "torch.float32"] and (before.ms, after.ms) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "expected"),
+    [
+        (("cuda",), {}, (("cuda",), {"non_blocking": True})),
+        (("cuda",), {"non_blocking": False}, (("cuda",), {"non_blocking": True})),
+        (("cuda", None, False, True), {}, (("cuda", None, True, True), {})),  # the last is `copy`
+    ],
+)
+@pytest.mark.parametrize("pinned", [True, False])
+def test_copies_that_do_not_block(device, pinned, arguments, keywords, expected):
+    """Also those that the script asks to block; without pinned memory, all of them stay as they are."""
+    what_ifs = importlib.import_module("stoker_doctor.what_ifs")
+
+    class Tensor:
+        is_cuda = False
+
+        def is_pinned(self):
+            return pinned
+
+        def to(self, *args, **keywords):
+            return args, keywords
+
+        cuda = to
+
+    what_ifs._non_blocking(SimpleNamespace(Tensor=Tensor))
+    assert Tensor().to(*arguments, **keywords) == (expected if pinned else (arguments, keywords))

@@ -291,7 +291,11 @@ def _non_blocking(module: Any) -> None:
 
         def call(self: Any, *args: Any, _original: Any = original, **keywords: Any) -> Any:
             if not self.is_cuda and self.is_pinned():
-                keywords.setdefault("non_blocking", True)
+                at = next((i for i, one in enumerate(args) if isinstance(one, bool)), None)  # a second one is `copy`
+                if at is None:
+                    keywords["non_blocking"] = True
+                else:
+                    args = (*args[:at], True, *args[at + 1 :])
             return _original(self, *args, **keywords)
 
         setattr(module.Tensor, name, call)
