@@ -144,6 +144,20 @@ def test_when_no_other_what_if_is_run(script):
         assert one._is_settled() == settled
 
 
+def test_a_larger_cause_that_was_put_off_is_tried_too(script):
+    """Few reads of values come before the many launches that are only inferred."""
+    one = script("")
+    base = cases.busy(gpu={"busy": 0.15}, syncs=[{"at": "train.py:16", "ms": 5.0, "calls": 98}])
+    runs = [base, cases.OK_MODEL, cases.FAST_LOADER]
+    for more, settled in (
+        ([cases.run("no-sync", 1180)], False),
+        ([cases.run("no-sync", 1180), cases.run("compile", 1020)], True),
+        ([cases.run("no-sync", 4100)], True),
+    ):
+        one.document = cases.measurement(*runs, *more, machine=cases.GPU)
+        assert one._is_settled() == settled, more
+
+
 def test_pauses_between_epochs_count_as_often_as_epochs(monkeypatch):
     monkeypatch.syspath_prepend(runner.INSIDE)
     whole = importlib.import_module("stoker_doctor.record").whole_epochs

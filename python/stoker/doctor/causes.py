@@ -26,6 +26,7 @@ class Suspicion:
     test: str = ""  # a what-if that removes nothing but this cause: if it ran and gained nothing, this is not the cause
     beyond: str = ""  # a remedy that no what-if can try
     asked: tuple[str, ...] = ()  # what-ifs that run only if the user asks for them
+    after: tuple[str, ...] = ()  # causes that were measured themselves, and are tried before this one
 
 
 class Rule(NamedTuple):
@@ -402,6 +403,14 @@ def numa(f: Facts) -> Suspicion | None:
 # ---------------------------------------------------------------- copies to the device
 
 
+MEASURED = ("sync-copy", "unpinned", "host-sync")  # each also keeps the GPU from working: no launches wait in its queue
+
+
+def working(f: Facts) -> float:
+    """The part of the time for which kernels run, without copies; 0 if it is not known."""
+    return max(0.0, number(f.run, "gpu", "busy") - f.share("copy"))
+
+
 def copied(f: Facts) -> str:
     return f"copies to the GPU take {times(f.ms('copy'))} of a step of {times(f.step)}"
 
@@ -418,9 +427,10 @@ def sync_copy(f: Facts) -> Suspicion | None:
     copies = section(f.run, "copies")
     if not f.has_gpu or f.share("copy") < 0.03 or not copies.get("pinned") or copies.get("non_blocking") is not False:
         return None
-    return Suspicion(
-        "The script waits for every copy to the GPU: the copies block", f.share("copy"), [copied(f)], ["pin", "device"]
-    )
+    title = "The script waits for every copy to the GPU: the copies block"
+    # Copies that do not block overlap with Python. A GPU that is always busy gains nothing.
+    share = max(0.0, min(f.share("copy"), 1 - working(f) - f.share("copy")))
+    return Suspicion(title, share, [copied(f)], ["pin", "device"])
 
 
 def float32_copy(f: Facts) -> Suspicion | None:
@@ -448,8 +458,9 @@ def gil(f: Facts) -> Suspicion | None:
 
 
 def sync_share(f: Facts) -> float:
-    """The part of a step for which the host waits until it can read values from the device."""
-    return min(1.0, sum(number(s, "ms") for s in items(f.run, "syncs")) / f.step) if f.step else 0.0
+    """The part of a step for which the host waits for values from the device, which could work meanwhile."""
+    waited = sum(number(s, "ms") for s in items(f.run, "syncs")) / f.step if f.step else 0.0
+    return max(0.0, min(waited, 1 - working(f)))
 
 
 def host_sync(f: Facts) -> Suspicion | None:
@@ -524,7 +535,7 @@ def launch_bound(f: Facts) -> Suspicion | None:
     title = "The GPU waits for Python to launch its many small kernels"
     tries = ["compile", "cuda-graphs", "fused", "channels-last"]
     # While the host waits for a value, it launches nothing, which is another cause of an idle GPU.
-    return Suspicion(title, max(0.05, 1 - busy - sync_share(f)), evidence, tries)
+    return Suspicion(title, max(0.05, 1 - busy - sync_share(f)), evidence, tries, after=MEASURED)
 
 
 def optimizer(f: Facts) -> Suspicion | None:
@@ -560,9 +571,9 @@ def model(f: Facts) -> Suspicion | None:
     if f.m.get("framework") == "jax" and not f.run.get("jitted"):
         tries.append("jit")
     tries += [name for name in proven if run_of(f.m, name) and name not in tries]
-    busy = number(f.run, "gpu", "busy")  # with copies; where it is not known, all that is not waiting
-    share = max(0.05, busy - f.share("copy")) if busy else 1 - f.wait
-    return Suspicion(f"The model is the limit: it keeps the {where} busy", share, evidence, tries)
+    known = number(f.run, "gpu", "busy")  # where it is not, all that is not waiting
+    share = max(0.05, working(f)) if known else 1 - f.wait
+    return Suspicion(f"The model is the limit: it keeps the {where} busy", share, evidence, tries, after=MEASURED)
 
 
 RULES = (

@@ -15,7 +15,7 @@ from .._types import counted
 from . import edits, machine, runner
 from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, section
 from .remedies import label, remedy
-from .verdict import judge, wanted
+from .verdict import is_put_off, judge, wanted
 
 SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
 FEW_STEPS = 3  # fewer say nothing
@@ -238,7 +238,9 @@ class Examination:
             return False
         rate = {run["name"]: number(run, "samples_per_s") for run in self.document["runs"]}
         ceiling = rate.get(MODEL) or float("inf")  # unknown if that run failed
-        return bool((found["gain"] or 0.0) >= LARGE_GAIN or rate.get(found["run"], 0.0) >= 0.8 * ceiling)
+        if (found["gain"] or 0.0) >= LARGE_GAIN:
+            return True
+        return rate.get(found["run"], 0.0) >= 0.8 * ceiling and not is_put_off(self.document, found["id"])
 
     def all(self) -> Measurement:
         """Everything. Interrupted, the document has what is known so far."""

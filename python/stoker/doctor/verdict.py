@@ -201,7 +201,7 @@ def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
     ]
     if not found:
         return None
-    rule, one = max(found, key=lambda pair: pair[1].share)
+    rule, one = _in_order(found)[0]
     done = {run.get("name") for run in items(m, "runs")}
     left = [name for name in [*one.tries, *one.asked] if name not in done]
     return {
@@ -228,6 +228,30 @@ def judge(m: Measurement) -> Measurement:
     return result
 
 
+WORTH_TRYING_FIRST = 0.05  # of the time
+
+
+def _in_order(found: list[tuple[Rule, Suspicion]]) -> list[tuple[Rule, Suspicion]]:
+    """The largest first. But that the model or its launches take what is left of the time is only inferred: causes
+    that were measured come before those."""
+
+    def key(pair: tuple[Rule, Suspicion]) -> tuple[float, bool, float]:
+        rule, one = pair
+        inferred = [other.share for _, other in found if rule.id in other.after and one.share >= WORTH_TRYING_FIRST]
+        return -max([one.share, *inferred]), bool(one.after), -one.share
+
+    return sorted(found, key=key)
+
+
+def is_put_off(m: Measurement, verdict: str) -> bool:
+    """Whether nothing was tried yet for a larger cause that this verdict came before."""
+    base = _as_is(m)
+    found = suspicions(m, base) if base else []
+    share = max((one.share for rule, one in found if rule.id == verdict), default=1.0)
+    done = {run.get("name") for run in items(m, "runs")}
+    return any(verdict in one.after and one.share > share and done.isdisjoint(one.tries) for _, one in found)
+
+
 def wanted(m: Measurement, all: bool = False) -> list[str]:
     """What-ifs worth running, the most promising first: the first choice of every suspicion, then the second, ...
 
@@ -236,7 +260,7 @@ def wanted(m: Measurement, all: bool = False) -> list[str]:
     base = _as_is(m)
     if base is None:
         return []
-    found = sorted(suspicions(m, base), key=lambda pair: -pair[1].share)
+    found = _in_order(suspicions(m, base))
     depth = max((len(one.tries) for _, one in found), default=0)
     names = [one.tries[i] for i in range(depth) for _, one in found if i < len(one.tries)]
     if all:
