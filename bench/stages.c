@@ -112,7 +112,7 @@ static int decode_file(struct bench *b, int64_t i, enum decoding how, struct job
     const struct want *want = how == WHOLE ? &all : &crop;
     int warnings;
     if (how == CROP_CHECKPOINTS)
-        decoder_lend_checkpoints(b->plain.decoder, f->checkpoints.data, f->checkpoints.len);
+        decoder_lend_checkpoints(b->plain.decoder, f->checkpoints.data, f->checkpoints.len, false);
     if (arena_reserve(&b->plain.arena, decode_scratch(&f->head, want) + plan_scratch(b->plain.plan, job)) != 0)
         return -1;
     return decode_pixels(b->plain.decoder, f->bytes, f->n, &f->head, want, &b->plain.arena, image, &warnings, NULL);
@@ -218,7 +218,7 @@ static void make_checkpoints(struct bench *b)
     for (int64_t i = 0; b->files && i < b->n_files; i++) {
         struct job job;
         struct image image;
-        decoder_lend_checkpoints(b->plain.decoder, NULL, 0);
+        decoder_lend_checkpoints(b->plain.decoder, NULL, 0, false);
         decode_file(b, i, WHOLE, &job, &image);
         size_t n;
         const void *checkpoints = decoder_new_checkpoints(b->plain.decoder, &n);

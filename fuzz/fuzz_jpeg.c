@@ -47,9 +47,7 @@ static void compare(struct run *r, const struct want *want, bool noting)
     stk_error e, f;
     int warnings, reference_warnings;
     if (noting)
-        decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
-    if (noting && want->crop.w % 2)
-        decoder_complete_checkpoints(r->decoder);
+        decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len, want->crop.w % 2);
     const int rc = decode(r, &w, &r->ours, &a, &warnings, &e);
     keep_checkpoints(r);
     w.reference = true;
@@ -78,7 +76,7 @@ static void compare_ranges(struct run *r, uint64_t seed)
     int warnings;
     w.ranges = &ranges;
     r->data = some;
-    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
+    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len, false);
     require(decode(r, &w, &r->ours, &a, &warnings, &e) == STK_OK && warnings == 0);
     r->data = all;
     w.ranges = NULL;
@@ -96,7 +94,7 @@ static void copy_region(struct run *r, const struct want *w, uint64_t seed)
     struct dct_region region = {
         .to = malloc(room + !room), .room = room, .codes = seed % 5, .scan = seed % 5 < 2, .coefficients = seed % 2};
     require(region.to != NULL);
-    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
+    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len, false);
     if (decode_region(r->decoder, r->data, r->size, &r->head, w, false, &region))
         require(region.used > 0 && region.used <= room);
     free(region.to);
@@ -134,7 +132,7 @@ static void try_all(struct run *r, uint64_t seed)
     int warnings;
     const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
     copy_region(r, &w, seed);
-    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
+    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len, false);
     decode(r, &w, &r->ours, &im, &warnings, &e);
     struct ranges ranges;
     if (decode_checkpoint_ranges(r->checkpoints.data, r->checkpoints.len, &r->head, &w, 0, &ranges))

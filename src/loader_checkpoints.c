@@ -133,13 +133,11 @@ void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struc
     if (!l->cache.checkpoints)
         return;
     const uint8_t *found = find(l, w, m->sample, &w->checkpoint_bytes);
-    if (found) {
-        decoder_lend_checkpoints(w->desk.decoder, found, w->checkpoint_bytes);
-        if (loader_parcel_decodes(l) && m->image.head.orientation == 1)
-            decoder_complete_checkpoints(w->desk.decoder);
-    } else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n))) {
-        decoder_lend_checkpoints(w->desk.decoder, NULL, 0);
-    }
+    if (found)
+        decoder_lend_checkpoints(w->desk.decoder, found, w->checkpoint_bytes,
+                                 loader_parcel_decodes(l) && m->image.head.orientation == 1);
+    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n)))
+        decoder_lend_checkpoints(w->desk.decoder, NULL, 0, false);
 }
 
 /* Checkpoints that were in memory were found without asking for the version of the file. */

@@ -275,16 +275,12 @@ size_t decode_checkpoints_bytes(const struct head *h, size_t n)
     return h->odd & CODEC_HELD ? n + n / 2 : n / 50;
 }
 
-void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n)
+void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n, bool complete)
 {
     d->checkpoints = checkpoints;
     d->checkpoint_bytes = checkpoints ? n : 0;
     d->checkpoints_wanted = true;
-}
-
-void decoder_complete_checkpoints(struct decoder *d)
-{
-    d->checkpoints_complete = true;
+    d->checkpoints_complete = complete;
 }
 
 const void *decoder_new_checkpoints(const struct decoder *d, size_t *n)

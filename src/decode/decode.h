@@ -80,11 +80,9 @@ bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const str
  */
 /* Estimates the bytes of checkpoints of a file of n bytes. */
 size_t decode_checkpoints_bytes(const struct head *h, size_t n);
-/* Call before decode_pixels; valid for that image only. NULL: there are none yet, but they are wanted. */
-void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n);
-/* Call after lending: makes the missing checkpoints down to the end of the file. That takes as long as reading all of
- * the Huffman codes after the last known checkpoint. */
-void decoder_complete_checkpoints(struct decoder *d);
+/* Call before decode_pixels; valid for that image only. NULL: there are none yet, but they are wanted. complete: makes
+ * the missing ones down to the end of the file, which takes as long as reading all Huffman codes there. */
+void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n, bool complete);
 /* Call instead of decode_pixels, if the image is not decoded after all. */
 void decoder_drop_checkpoints(struct decoder *d);
 /* Call after decode_pixels: the checkpoints to store from now on, valid until the next image; NULL: nothing new. */

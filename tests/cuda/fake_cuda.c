@@ -259,10 +259,12 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 
 static struct block *find_block(const void *p, size_t bytes, int device)
 {
-    for (struct block *b = blocks; b; b = b->next)
-        if (b->device == device && (const uint8_t *)p >= b->p && (const uint8_t *)p + bytes <= b->p + b->bytes)
-            return b;
-    return NULL;
+    pthread_mutex_lock(&lock);
+    struct block *b = blocks;
+    while (b && (b->device != device || (const uint8_t *)p < b->p || (const uint8_t *)p + bytes > b->p + b->bytes))
+        b = b->next;
+    pthread_mutex_unlock(&lock);
+    return b;
 }
 
 static int add_block(void **p, size_t bytes, int device)
@@ -359,19 +361,18 @@ int cuMemFreeHost(void *p)
     X(planar_4, uint32_t)                                                                                              \
     X(interleaved_2, uint16_t) X(interleaved_4, uint32_t) X(single_2, uint16_t) X(single_4, uint32_t)
 #define FOR_PARCELS(X)                                                                                                 \
-    X(parcels_sync, 0)                                                                                                 \
-    X(parcels_huffman, 0)                                                                                              \
-    X(parcels_expand, 0)                                                                                               \
-    X(parcels_colour, 0)                                                                                               \
-    X(parcels_down, 0) X(finish_planar_1, 0) X(finish_planar_2, 0) X(finish_planar_4, 0) X(finish_interleaved_1, 0)    \
-        X(finish_interleaved_2, 0) X(finish_interleaved_4, 0)
+    X(parcels_sync)                                                                                                    \
+    X(parcels_huffman)                                                                                                 \
+    X(parcels_expand)                                                                                                  \
+    X(parcels_colour) X(parcels_down) FOR_ROWS(X, planar) FOR_ROWS(X, interleaved)
+#define FOR_ROWS(X, layout) X(finish_##layout##_1) X(finish_##layout##_2) X(finish_##layout##_4)
 
 static void run_kernel(const struct op *op)
 {
 #define RUN(name, T)                                                                                                   \
     if (op->kernel == (void *)(uintptr_t)name)                                                                         \
         name(op->from, (T *)(void *)op->to, op->table, op->pixels, op->rows);
-#define RUN_PARCELS(name, none)                                                                                        \
+#define RUN_PARCELS(name)                                                                                              \
     if (op->kernel == (void *)(uintptr_t)name)                                                                         \
         name(op->from, op->to, (uint8_t *)(uintptr_t)op->table, op->first, op->pitch, op->pixels, op->rows);
     NUMBERS(RUN)
@@ -530,10 +531,8 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     ENTER();
     REQUIRE(to & TAG, "not a device address");
     struct op op = {.kind = COPY, .to = (uint8_t *)(uintptr_t)(to & ~TAG), .from = from, .bytes = bytes};
-    pthread_mutex_lock(&lock);
     op.blocks[0] = find_block(op.to, bytes, 1);
     op.blocks[1] = find_block(from, bytes, 0);
-    pthread_mutex_unlock(&lock);
     REQUIRE(op.blocks[0], "the device memory is not allocated");
     /* As the real one does, it copies memory that is not page-locked before it returns. */
     const int rc = add_op(stream, op);
@@ -546,9 +545,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     ENTER();
     REQUIRE(from & TAG, "not a device address");
     struct op op = {.kind = COPY, .to = to, .from = (const uint8_t *)(uintptr_t)(from & ~TAG), .bytes = bytes};
-    pthread_mutex_lock(&lock);
     op.blocks[0] = find_block(op.from, bytes, 1);
-    pthread_mutex_unlock(&lock);
     REQUIRE(op.blocks[0], "the device memory is not allocated");
     return add_op(stream, op);
 }
@@ -650,11 +647,12 @@ API int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     ENTER();
-#define ENTRY(name, T) {#name, (void *)(uintptr_t)name},
+#define ENTRY(name)       {#name, (void *)(uintptr_t)name},
+#define ENTRY_OF(name, T) ENTRY(name)
     static const struct {
         const char *name;
         void *run;
-    } all[] = {NUMBERS(ENTRY) FOR_PARCELS(ENTRY)};
+    } all[] = {NUMBERS(ENTRY_OF) FOR_PARCELS(ENTRY)};
     char entry[64];
     snprintf(entry, sizeof entry, ".entry %s(", name);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -665,7 +663,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     return NOT_FOUND;
 }
 
-#define OR_IS(name, none) || f == (void *)(uintptr_t)name
+#define OR_IS(name) || f == (void *)(uintptr_t)name
 static int is_for_parcels(const void *f)
 {
     return 0 FOR_PARCELS(OR_IS);
@@ -677,8 +675,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned shared, void *stream, void **arguments, void **extra)
 {
     ENTER();
-    (void)shared, (void)extra;
-    REQUIRE(gx && gy && gz && bx && by && bz && (uint64_t)bx * by * bz <= 1024, "a bad grid");
+    REQUIRE(!shared && !extra && gx && gy && gz && bx && by && bz && (uint64_t)bx * by * bz <= 1024, "a bad grid");
     uint64_t at[3];
     struct op op = {.kind = KERNEL, .kernel = function};
     for (int i = 0; i < 3; i++) {
@@ -686,9 +683,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         const int there = (at[i] & TAG) != 0;
         REQUIRE(there || i == 1, "not a device address"); /* but it may write to page-locked memory of the host */
         at[i] &= ~TAG;
-        pthread_mutex_lock(&lock);
         op.blocks[i] = find_block((void *)(uintptr_t)at[i], 1, there);
-        pthread_mutex_unlock(&lock);
         REQUIRE(op.blocks[i], "the memory is not allocated");
     }
     op.from = (const void *)(uintptr_t)at[0];

@@ -276,7 +276,7 @@ static void dct_files(void)
     CHECK(of_file.dct && !h.dct && decode_foreign(&of_file, &w) == 0 && decode_foreign(&h, &w) > 0);
     CHECK(!decode_to_dct(d, p.dct.data, p.dct.len, &of_file, &p.dct));
     CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&of_file, &w)), 0);
-    decoder_lend_checkpoints(d, NULL, 0);
+    decoder_lend_checkpoints(d, NULL, 0, false);
     CHECK_EQ(decode_pixels(d, p.dct.data, p.dct.len, &of_file, &w, &p.j.ours, &im, &warnings, NULL), STK_OK);
     CHECK(!decoder_new_checkpoints(d, &n_new));
     CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&h, &w)), 0);

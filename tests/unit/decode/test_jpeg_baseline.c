@@ -96,7 +96,7 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
         w.crop = (struct rect){0, 0, head_width(&h), head_height(&h)};
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(&h, &w)), 0);
     if (j->checkpoints)
-        decoder_lend_checkpoints(j->decoder, j->checkpoints->data, j->checkpoints->len);
+        decoder_lend_checkpoints(j->decoder, j->checkpoints->data, j->checkpoints->len, false);
     const int rc = decode_pixels(j->decoder, bytes, n, &h, &w, &j->ours, &a, &warnings, &e);
     keep_new_checkpoints(j);
     w.reference = true;

@@ -248,7 +248,7 @@ static int from_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const st
 {
     int warnings;
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(h, w)), 0);
-    decoder_lend_checkpoints(j->decoder, checkpoints->data, checkpoints->len);
+    decoder_lend_checkpoints(j->decoder, checkpoints->data, checkpoints->len, false);
     const int rc = decode_pixels(j->decoder, bytes, n, h, w, &j->ours, out, &warnings, NULL);
     CHECK_EQ(warnings, 0);
     return rc;
