@@ -42,7 +42,28 @@ def _attached(n: int, fds: list[Any]) -> Pool:
 
 
 class Maps(dict[int, Memory]):
-    """Segments by their number. A batch that is kept must not keep all of them."""
+    """The trainer's segments by their number. A batch that is kept must not keep all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Segments that batches use. Not weak references to their views: the collector clears those before it calls
+        # __del__ of what has them, and a loader may be closed there.
+        self.lent: set[int] = set()
+
+    def lend(self, segment: int, returned: Callable[..., None], table: Any, *arguments: Any) -> Any:
+        """A buffer of a segment. returned() is called when nothing refers to it any more, and must call took_back().
+
+        table: says who has the segment.
+        """
+        view = self[segment].view()
+        self.lent.add(segment)
+        weakref.finalize(view, returned, weakref.ref(self), table, segment, *arguments).atexit = False
+        return view
+
+    def took_back(self, segment: int, left: bool) -> None:
+        if left:
+            self.pop(segment, None)
+        self.lent.discard(segment)
 
 
 class Pool:
@@ -57,7 +78,6 @@ class Pool:
         self.owner, self.kept, self.filled, self._uses = (table[k * n : (k + 1) * n] for k in range(COLUMNS))
         self.maps = Maps()
         self._seen: dict[int, int] = {}  # segments that were free at the last look, and how often they had been used
-        self._lent: dict[int, weakref.ref[Any]] = {}  # views of segments, in the trainer
 
     @classmethod
     def make(cls, workers: int) -> Pool:
@@ -87,8 +107,8 @@ class Pool:
         """Their memory goes when the last process has let go of it."""
         for s in [s for s in range(self.n) if self.owner[s] == LEFT and self._fds[1 + s] >= 0]:
             self.maps.pop(s, None)
-            os.close(self._fds[1 + s])
-            self._fds[1 + s] = -1
+            fd, self._fds[1 + s] = self._fds[1 + s], -1  # Ctrl-C must not have it closed twice
+            os.close(fd)
 
     # ---------------------------------------------------------------- a worker's side
 
@@ -154,13 +174,11 @@ class Pool:
     # ---------------------------------------------------------------- the trainer's side
 
     def lend(self, s: int, returned: Callable[..., None], *arguments: Any) -> Any:
-        """A buffer of a segment that a worker has sent. returned() is called when nothing refers to it any more."""
+        """A buffer of a segment that a worker has sent, as Maps.lend() makes it."""
         self._forget_left()
-        view = self.memory(s).view()
-        self._lent[s] = weakref.ref(view)
-        weakref.finalize(view, returned, weakref.ref(self.maps), self.owner, s, *arguments).atexit = False
-        self.owner[s] = TRAINER
-        return view
+        self.memory(s)
+        self.owner[s] = TRAINER  # first: after Ctrl-C, returned() may come when another worker has the segment
+        return self.maps.lend(s, returned, self.owner, *arguments)
 
     def forget(self, pid: int) -> None:
         """A worker has ended: what it did not send is free."""
@@ -173,8 +191,7 @@ class Pool:
     def close(self) -> None:
         """The workers have ended. Gives memory back that a process of another loader may have inherited."""
         for s in range(self.n):
-            lent = self._lent[s]() if s in self._lent else None
-            if self.filled[s] and self.owner[s] != LEFT and lent is None:
+            if self.filled[s] and self.owner[s] != LEFT and s not in self.maps.lent:
                 self.memory(s).empty()
         self.maps.clear()
         self._close_fds()

@@ -390,9 +390,10 @@ def _give_back(maps: weakref.ref[Maps], returned: Any, segment: int, owner: int,
     """The trainer no longer uses a segment. The worker must not write to it if a child of the trainer may have it."""
     if os.getpid() != owner:
         return  # a child
-    if forked != _forked and (known := maps()) is not None:
-        known.pop(segment, None)
-    returned[segment] = FREE if forked == _forked else LEFT
+    left = forked != _forked
+    if (known := maps()) is not None:
+        known.took_back(segment, left)
+    returned[segment] = LEFT if left else FREE  # last: from now on it may be sent again
 
 
 class _Process:
@@ -400,7 +401,6 @@ class _Process:
 
     def __init__(self, start: Callable[[Any, Any], Any], pool: Pool) -> None:
         self.pool, self.maps = pool, Maps()
-        self.lent: dict[int, weakref.ref[Any]] = {}  # views of segments, for batches
         with _starting:
             self.pipe, theirs = channel()
             self.life, their_life = Pipe()
@@ -496,11 +496,8 @@ class _Process:
         for segment in used:
             if segment >= COMMON:
                 views[segment] = self.pool.lend(segment - COMMON, _give_back, os.getpid(), _forked)
-                continue
-            views[segment] = self.maps[segment].view()
-            self.lent[segment] = weakref.ref(views[segment])
-            back = weakref.ref(self.maps), self.returned, segment, os.getpid(), _forked
-            weakref.finalize(views[segment], _give_back, *back).atexit = False
+            else:
+                views[segment] = self.maps.lend(segment, _give_back, self.returned, os.getpid(), _forked)
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
@@ -518,7 +515,7 @@ class _Process:
             _ends.discard(end)
             end.close()
         for segment, memory in list(self.maps.items()):  # workers of another loader may have inherited it
-            if segment not in self.lent or self.lent[segment]() is None:
+            if segment not in self.maps.lent:
                 memory.empty()
 
 

@@ -194,6 +194,16 @@ def test_more_kept_batches_than_the_pool_has():
     assert mapped() == 0
 
 
+def test_the_collector_closes_a_loader_and_leaves_kept_batches():
+    """It clears weak references of what it collects first, so that they do not say what is still used."""
+    loader = stoker.DataLoader(Large(), 1, num_workers=2, collate_fn=first, persistent_workers=True)
+    kept = list(loader)  # some are in the pool, the others in segments of one worker
+    del loader
+    gc.collect()
+    assert not multiprocessing.active_children()
+    assert [batch.unique().tolist() for batch in kept] == [[float(i)] for i in range(60)]
+
+
 def test_a_process_that_was_forked_reads_on():
     batches = iter(stoker.DataLoader(Large(61), 1, num_workers=2, collate_fn=first))
     batch, pool = next(batches), batches._workers.pool
