@@ -9,6 +9,8 @@ import os
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ._errors import Error
 
 SEGMENT = 256 << 20  # bytes of address space
@@ -37,6 +39,10 @@ class Memory:
         view: Any = (ctypes.c_char * self.size).from_address(self.address)
         view.memory = self
         return view
+
+    def as_bytes(self) -> memoryview:
+        """The same as a memoryview of bytes."""
+        return np.frombuffer(self.view(), np.uint8).data
 
     def empty(self) -> None:
         """Gives the memory back; it reads as zeros."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import mmap
 import os
 import resource
 import weakref
@@ -74,7 +73,7 @@ class Pool:
         self.n, self._fds = n, fds
         self._close_fds = weakref.finalize(self, _close_all, fds)
         self._close_fds.atexit = False
-        table = memoryview(mmap.mmap(fds[0], 8 * COLUMNS * n)).cast("q")
+        table = Memory(fds[0], 8 * COLUMNS * n).as_bytes().cast("q")
         self.owner, self.kept, self.filled, self._uses = (table[k * n : (k + 1) * n] for k in range(COLUMNS))
         self.maps = Maps()
         self._seen: dict[int, int] = {}  # segments that were free at the last look, and how often they had been used

@@ -21,7 +21,6 @@ import contextlib
 import fcntl
 import gc
 import io
-import mmap
 import multiprocessing
 import multiprocessing.process
 import operator
@@ -331,7 +330,7 @@ def _work(
     _end_with_trainer(life)
     fd = os.memfd_create("stoker")
     os.ftruncate(fd, BOARD + MOST_SEGMENTS)
-    board = memoryview(mmap.mmap(fd, BOARD + MOST_SEGMENTS))
+    board = Memory(fd, BOARD + MOST_SEGMENTS).as_bytes()
     try:
         pipe.send(None, [fd])
     except ConnectionError:  # the loader was closed before its worker was up
@@ -472,7 +471,7 @@ class _Process:
         message, fds = self.pipe.recv()
         try:
             if message is None:
-                board = memoryview(mmap.mmap(fds[0], BOARD + MOST_SEGMENTS))
+                board = Memory(fds[0], BOARD + MOST_SEGMENTS).as_bytes()
                 self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
             else:
                 for segment, fd in zip(message[4], fds, strict=True):

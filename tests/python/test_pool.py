@@ -204,6 +204,15 @@ def test_the_collector_closes_a_loader_and_leaves_kept_batches():
     assert [batch.unique().tolist() for batch in kept] == [[float(i)] for i in range(60)]
 
 
+def test_kept_batches_need_no_descriptors():
+    opened, kept = files(), []
+    for _ in range(4):
+        kept += list(stoker.DataLoader(Large(12), 1, num_workers=1, collate_fn=first))
+    gc.collect()
+    assert files() == opened
+    assert [batch[-1].item() for batch in kept] == 4 * list(range(12))
+
+
 def test_a_process_that_was_forked_reads_on():
     batches = iter(stoker.DataLoader(Large(61), 1, num_workers=2, collate_fn=first))
     batch, pool = next(batches), batches._workers.pool
