@@ -16,6 +16,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from ._memory import close_all
+
 LENGTH = struct.Struct("<Q")
 MOST_FDS = 253  # with one message; the kernel's limit
 FULL_S = 0.001  # until a message is tried again that the kernel has refused
@@ -87,8 +89,7 @@ class Channel:
                 raise EOFError
             return pickle.loads(self._read(*LENGTH.unpack(head))), fds
         except BaseException:
-            for fd in fds:
-                os.close(fd)
+            close_all(fds)
             raise
 
     def _read(self, n: int) -> bytes:

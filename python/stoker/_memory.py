@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import mmap
 import os
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,11 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+def close_all(fds: Iterable[int]) -> None:
+    """Descriptors; -1 is none. The loop is in C, so that Ctrl-C does not come between two of them."""
+    collections.deque(map(os.close, [fd for fd in fds if fd >= 0]), 0)
 
 
 class Memory:

@@ -22,17 +22,11 @@ from collections.abc import Callable, Iterator
 from multiprocessing import reduction
 from typing import Any
 
-from ._memory import FREE, LEFT, SEGMENT, Memory
+from ._memory import FREE, LEFT, SEGMENT, Memory, close_all
 
 TRAINER = 0
 MOST = 64  # segments; each takes a descriptor in every process
 COLUMNS = 4
-
-
-def _close_all(fds: list[int]) -> None:
-    for fd in fds:
-        if fd >= 0:
-            os.close(fd)
 
 
 def _attached(n: int, fds: list[Any]) -> Pool:
@@ -71,7 +65,7 @@ class Pool:
     def __init__(self, n: int, fds: list[int]) -> None:
         """fds: of the table, and of each segment; -1: it was left."""
         self.n, self._fds = n, fds
-        self._close_fds = weakref.finalize(self, _close_all, fds)
+        self._close_fds = weakref.finalize(self, close_all, fds)
         self._close_fds.atexit = False
         table = Memory(fds[0], 8 * COLUMNS * n).as_bytes().cast("q")
         self.owner, self.kept, self.filled, self._uses = (table[k * n : (k + 1) * n] for k in range(COLUMNS))
@@ -87,7 +81,7 @@ class Pool:
                 fds.append(os.memfd_create("stoker"))
                 os.ftruncate(fds[-1], size)
         except BaseException:
-            _close_all(fds)
+            close_all(fds)
             raise
         pool = cls(n, fds)
         for s in range(n):

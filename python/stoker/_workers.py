@@ -42,7 +42,7 @@ import numpy as np
 from ._channel import Channel, channel, framed
 from ._deferred import has_getitems
 from ._errors import DataError, Error
-from ._memory import FREE, LEFT, Memory
+from ._memory import FREE, LEFT, Memory, close_all
 from ._output import framework
 from ._pool import Maps, Pool
 from ._seeds import mixed, own_generators, seed_all
@@ -395,6 +395,32 @@ def _give_back(maps: weakref.ref[Maps], returned: Any, segment: int, owner: int,
     returned[segment] = LEFT if left else FREE  # last: from now on it may be sent again
 
 
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block, a second one does not.
+
+    An exception between fork() and the line that stores its result would leave a process that nobody waits for.
+    """
+    handler: Any = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield  # signal handlers run in the main thread
+        return
+    came: list[Any] = []
+
+    def later(*arguments: Any) -> None:
+        if came:
+            handler(*arguments)
+        came[:] = arguments
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        handler(*came)
+
+
 class _Process:
     """One worker as the trainer sees it."""
 
@@ -468,7 +494,10 @@ class _Process:
 
     def _read(self) -> Any:
         """The next message. Maps the memory that comes with it; the first one is the board."""
-        message, fds = self.pipe.recv()
+        with _interrupts_later() if self.board is None else contextlib.nullcontext():
+            return self._mapped(*self.pipe.recv())
+
+    def _mapped(self, message: Any, fds: list[int]) -> Any:
         try:
             if message is None:
                 board = Memory(fds[0], BOARD + MOST_SEGMENTS).as_bytes()
@@ -477,8 +506,7 @@ class _Process:
                 for segment, fd in zip(message[4], fds, strict=True):
                     self.maps[segment] = Memory(fd, os.fstat(fd).st_size)
         finally:
-            for fd in fds:
-                os.close(fd)
+            close_all(fds)
         return message
 
     def receive(self) -> Reply | None:
@@ -604,13 +632,8 @@ class Workers:
         self, count: int, samples: Samples, init: Callable[[int], None] | None, context: Any, seed: int
     ) -> None:
         self.samples, self.init, self.context, self.seed = samples, init, context, seed
-        with _start_errors():
-            self.pool = Pool.make(count)
         self._lock = threading.RLock()
         self._closing = threading.Lock()  # taken once, by the first that closes
-        self._selector = selectors.DefaultSelector()
-        self._wake = os.eventfd(0)
-        self._selector.register(self._wake, selectors.EVENT_READ)
         self.processes: list[_Process] = []
         self._forks = context.get_start_method() == "fork"
         self._owner = os.getpid()
@@ -619,9 +642,15 @@ class Workers:
         self._stillborn = [0] * count  # processes in a row that died before their first task, in each place
         self._found: list[Reply] = []  # outlives an exception of another worker
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
+        with _interrupts_later(), _start_errors():
+            self.pool = Pool.make(count)
+            self._selector = selectors.DefaultSelector()
+            self._wake = os.eventfd(0)
+            self._selector.register(self._wake, selectors.EVENT_READ)
         try:
             for i in range(count):
-                self.processes.append(self._start(i))
+                with _interrupts_later():
+                    self.processes.append(self._start(i))
         except BaseException:
             self.close()
             raise
@@ -772,7 +801,8 @@ class Workers:
             hint = "" if method == "fork" else f"; with {method}, classes of a notebook must be in a module"
             raise Error(f"worker processes do not start: the last one {how}{where}{hint}", stage="read")
         try:
-            self.processes[i] = self._start(i)
+            with _interrupts_later():
+                self.processes[i] = self._start(i)
         except BaseException:
             self.close()
             raise
@@ -809,8 +839,11 @@ class Workers:
     def close(self) -> None:
         if self._owner != os.getpid():
             return  # a forked child: they are the trainer's
-        if not self._closing.acquire(blocking=False):
-            return
+        with _interrupts_later():
+            if self._closing.acquire(blocking=False):
+                self._close()
+
+    def _close(self) -> None:
         os.eventfd_write(self._wake, 1)
         with self._lock:
             self._past, processes, self.processes = self.counters(), self.processes, []

@@ -25,7 +25,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from stoker._pool import Pool  # noqa: E402
 from stoker._segments import MOST_ALONE, Segments  # noqa: E402
-from stoker._workers import GRACE_S, Workers  # noqa: E402
+from stoker._workers import GRACE_S, Workers, _interrupts_later, _Process  # noqa: E402
 from torch.utils import data  # noqa: E402
 
 Pair = collections.namedtuple("Pair", "image name")
@@ -898,6 +898,55 @@ def test_after_ctrl_c_the_epoch_goes_on(name, before, monkeypatch):
     assert events == [KeyboardInterrupt, stoker.DataError]
     lost = [[2, 3]] if name == "send" else []  # the interrupted call had taken it
     assert got == [y for y in [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]] if y not in lost]
+
+
+def test_ctrl_c_while_a_worker_starts(monkeypatch):
+    """No process may be left that nobody waits for."""
+    real, others = os.fork, children()
+
+    def interrupted():
+        child = real()
+        if child:
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        iter(stoker.DataLoader(Numbers(), 2, num_workers=2))
+    assert children() <= others and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_while_a_worker_starts():
+    """It does not wait: the start may take long."""
+    reached = []
+    with pytest.raises(KeyboardInterrupt):
+        with _interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+            reached.append(1)
+            signal.raise_signal(signal.SIGINT)
+            reached.append(2)
+    assert reached == [1] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_workers_are_closed(monkeypatch):
+    real, others, opened = _Process.close, children(), files()
+
+    def interrupted(self):
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGINT)
+        real(self)
+
+    batches = iter(stoker.DataLoader(Numbers(), 2, num_workers=3))
+    for _ in range(6):
+        next(batches)
+    monkeypatch.setattr(_Process, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(batches)
+    assert children() <= others
+    assert next(batches, None) is None
+    gc.collect()
+    assert files() == opened
 
 
 def test_ctrl_c_while_a_dead_worker_is_waited_for(monkeypatch):
