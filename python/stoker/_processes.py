@@ -199,7 +199,7 @@ class Stream:
         while len(self._open.tasks) < self._limit and (span := engine.span(len(self._open.tasks))) is not None:
             epoch, first, n = span
             samples = order(epoch, first, n)
-            self._open.send(Task(self.workers.sent, first, None if samples is None else samples.tolist(), epoch, n))
+            self._open.send(Task(self._open.number, first, None if samples is None else samples.tolist(), epoch, n))
 
     def take(
         self,

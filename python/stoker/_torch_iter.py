@@ -305,7 +305,7 @@ class WorkerBatches(Batches):
     def _top_up(self) -> None:
         while not self._ended and len(self._open.tasks) < self._limit:
             try:
-                task = self._next_task(self._open.workers.sent)
+                task = self._next_task(self._open.number)
             except StopIteration:
                 self._ended = True
                 return

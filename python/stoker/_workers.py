@@ -890,6 +890,11 @@ class InOrder:
         self._done: dict[int, Reply] = {}
         self._settled = True  # False: Ctrl-C may have come between a task and its worker, or a batch and this object
 
+    @property
+    def number(self) -> int:
+        """Of the next task. After Ctrl-C, the last one may be here, but not be sent yet."""
+        return max(self.workers.sent, next(reversed(self.tasks), -1) + 1)
+
     def send(self, task: Task) -> None:
         self._settled, settled = False, self._settled
         self.tasks[task.number] = task

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 import stoker
-from stoker._workers import InOrder
+from stoker._workers import InOrder, Workers
 from test_workers import children, gone, nothing_is_left  # noqa: F401 (a fixture that every test here uses)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -177,6 +177,23 @@ def test_a_batch_that_ctrl_c_took_is_made_again(arguments, monkeypatch):
                         next(batches)
                 got.append(next(batches).image.tolist())
             assert next(batches, None) is None and got == epoch
+
+
+def test_ctrl_c_before_the_first_task_is_sent(monkeypatch):
+    """The next task must have another number: its batch would be delivered in place of the first."""
+
+    def interrupted(self, task):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with stoker.Loader(Numbers(), batch_size=2, processes=1, output="numpy") as loader:
+        want = [batch.image.tolist() for batch in loader]
+    with stoker.Loader(Numbers(), batch_size=2, processes=1, output="numpy") as loader:
+        batches = iter(loader)
+        monkeypatch.setattr(Workers, "send", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+        assert [batch.image.tolist() for batch in batches] == want
 
 
 @pytest.mark.parametrize("output", ["numpy", "torch", "jax", "tensorflow"])
