@@ -24,6 +24,7 @@ class Batches:
 
     def __init__(self, loader: Any, generation: int) -> None:
         self._loader, self._generation, self._done = loader, generation, False
+        self._moves, self._epoch = loader._moves, loader.epoch
 
     def __iter__(self) -> Batches:
         return self
@@ -37,11 +38,23 @@ class Batches:
                 raise usage(
                     "this iterator has ended: the loader started another iterator, or loaded a state; call iter() again"
                 )
+            if self._has_ended():
+                self._done = True
+                self._loader._warn()
+                raise StopIteration
             try:
                 return self._loader._next()
             except StopIteration:
                 self._done = True
                 raise
+
+    def _has_ended(self) -> bool:
+        """Whether the loader went on to the next epoch by itself, in a call that Ctrl-C interrupted."""
+        moves, epoch = self._loader._moves, self._loader.epoch
+        if moves == self._moves and epoch != self._epoch:
+            return True
+        self._moves, self._epoch = moves, epoch
+        return False
 
     def __length_hint__(self) -> int:
         try:

@@ -309,7 +309,8 @@ class Loader(Generic[B_co]):
         self._lock = threading.RLock()  # held by iterators and peek()
         self._generations = itertools.count(1)
         self._generation = 0  # of the live iterator
-        self._committed = False
+        self._moves = 0  # how often the program chose an epoch
+        self._committed = -1  # the epoch that is left by the next iterator, since a batch of it was delivered
         self._ordered = -1  # the epoch for which the sampler gave an order
         self._order = np.zeros(0, np.int64)
         self._pending: collections.deque[tuple[str, Taken]] = collections.deque()  # peeked, with the state before
@@ -510,11 +511,12 @@ class Loader(Generic[B_co]):
 
     def _go(self, epoch: int) -> None:
         mark = self._mark()
+        self._moves += 1
         if self._pending:  # a batch that was only peeked at was not delivered
             self._engine.set_state(self._state())
         self._engine.set_epoch(epoch)
         self._restarted(mark)
-        self._committed = False
+        self._committed = -1
 
     def _mark(self) -> int:
         return self._given.fill.objects.mark() if self._given.fill else 0
@@ -543,7 +545,7 @@ class Loader(Generic[B_co]):
         ranks = self._find_ranks()
         if ranks[:2] != self._ranks[:2]:  # torch.distributed has been initialised since
             self._reopen(ranks, self._options["batch_size"])
-        if self._committed:
+        if self._committed == self.epoch:
             self._warn()
             self._go(self.epoch + 1)
         if self._sampled and self._ordered != self.epoch:
@@ -780,10 +782,9 @@ class Loader(Generic[B_co]):
         if isinstance(taken, Error):
             raise taken
         if taken is None:
-            self._committed = False
             self._warn()
             raise StopIteration
-        self._committed = True
+        self._committed = self.epoch
         batch = taken.batch if taken.raw is None else self._formed(taken, self._form.batch)
         if self._given.fill:
             self._drop_passed(self._given.fill)
@@ -925,7 +926,7 @@ class Loader(Generic[B_co]):
             if self._epoch_is_over(state):
                 self._engine.set_epoch(self._engine.epoch() + 1)
             self._restarted(mark)
-            self._committed = False
+            self._committed = -1
             self._generation = next(self._generations)
 
     def _epoch_is_over(self, state: dict[str, Any]) -> bool:

@@ -173,6 +173,7 @@ class Batches(_base):  # type: ignore[misc]
             super()._reset(loader, True)
         self._begin(loader)
 
+    _under_way: bool | None  # None: it begins, or failed to
     _made = 0  # samples in the last batch
     _in_order = True  # whether batches are delivered as the sampler has them
 
@@ -211,12 +212,15 @@ class Batches(_base):  # type: ignore[misc]
         """Asks the sampler: with workers when the epoch begins, else for the first batch. That is when torch does."""
         if self._under_way:
             return
-        self._under_way = True
+        if self._under_way is None:  # what was drawn from the sampler is lost
+            raise usage("this iterator was interrupted or failed before its first batch; call iter() again")
+        self._under_way = None
         self._place.order.begin()
         self._sampler_iter = self._place.order.indices
         if self._resumed:
             self._skip(self._place.batches)
         self._start()
+        self._under_way = True
 
     def _skip(self, n: int) -> None:
         """Goes to the n-th batch of the epoch."""
@@ -342,7 +346,7 @@ class EngineLoader(Loader):
         with self._lock:
             self._restarted(self._mark())
             self._engine.set_state(json.dumps({**json.loads(self._state()), "epoch": epoch, "position": position}))
-            self._committed = False
+            self._committed = -1
 
     def give(self, epoch: int, batches: list[Any]) -> Any:
         """Returns the positions where the batches start."""
@@ -418,6 +422,8 @@ class EngineBatches(Batches):
 
     def _next_data(self) -> Any:
         while True:
+            while self._engine.epoch > self._chunk:
+                self._pass_chunk()  # Ctrl-C came before it was noted
             if not self._all and self._given == self._chunk + 1:
                 self._give(self._draw())  # one ahead
             if self._chunk == self._given:
@@ -426,8 +432,11 @@ class EngineBatches(Batches):
             try:
                 return self._pinned(self._engine.take())
             except StopIteration:
-                self._before += len(self._starts.pop(self._chunk))
-                self._chunk += 1
+                self._pass_chunk()
+
+    def _pass_chunk(self) -> None:
+        self._before, self._chunk = self._before + len(self._starts[self._chunk]), self._chunk + 1
+        self._starts.pop(self._chunk - 1)
 
     def _pinned(self, batch: Any) -> Any:
         return batch if self._engine._device else super()._pinned(batch)

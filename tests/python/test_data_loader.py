@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import random
+import signal
 
 import numpy as np
 import pytest
@@ -724,3 +725,35 @@ def test_collate_fn_is_set_afterwards(workers):
         assert list(loader) == [4, 4]
         loader.collate_fn = torch.utils.data.default_collate
         assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_ctrl_c_at_the_end_of_tensors(monkeypatch):
+    """The engine is behind the last batch already."""
+
+    def interrupted(self):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    loader = stoker.DataLoader(data.TensorDataset(torch.arange(10)), 4)
+    for _ in range(2):
+        batches = iter(loader)
+        assert [next(batches)[0].tolist() for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+        monkeypatch.setattr(stoker.Loader, "_warn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+        assert next(batches, None) is None
+
+
+@pytest.mark.parametrize("dataset", [Squares(), data.TensorDataset(torch.arange(10))])
+def test_ctrl_c_while_an_iterator_begins(dataset, monkeypatch):
+    """Some of the sampler's batches are lost: it must not look like an epoch without them."""
+
+    loader = stoker.DataLoader(dataset, 4)
+    batches = iter(loader)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(batches), "_start", lambda self: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+    with pytest.raises(stoker.Error, match="interrupted or failed before its first batch"):
+        next(batches)
+    assert len(list(loader)) == len(loader)

@@ -196,6 +196,38 @@ def test_ctrl_c_before_the_first_task_is_sent(monkeypatch):
         assert [batch.image.tolist() for batch in batches] == want
 
 
+@pytest.mark.parametrize("processes", [None, 0, 1])
+def test_ctrl_c_at_the_end_of_an_epoch(processes, monkeypatch):
+    """The engine is in the next epoch already; the iterator must not follow, and the next one not leave it out."""
+
+    def interrupted(self):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    source = {"x": np.arange(10)} if processes is None else Numbers()
+    with stoker.Loader(source, batch_size=4, processes=processes, output="numpy", shuffle=True) as loader:
+        want = [[batch[0].tolist() for batch in loader] for _ in range(3)]
+    with stoker.Loader(source, batch_size=4, processes=processes, output="numpy", shuffle=True) as loader:
+        for epoch in range(3):
+            batches = iter(loader)
+            assert loader.epoch == epoch
+            assert [next(batches)[0].tolist() for _ in want[epoch]] == want[epoch]
+            monkeypatch.setattr(stoker.Loader, "_warn", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                next(batches)
+            assert next(batches, None) is None and next(batches, None) is None
+
+
+def test_set_epoch_moves_an_iterator():
+    with stoker.Loader({"x": np.arange(8)}, batch_size=4, output="numpy", shuffle=True) as loader:
+        want = [[batch[0].tolist() for batch in loader] for _ in range(2)]
+        loader.set_epoch(0)
+        batches = iter(loader)
+        assert next(batches)[0].tolist() == want[0][0]
+        loader.set_epoch(1)
+        assert [batch[0].tolist() for batch in batches] == want[1]
+
+
 @pytest.mark.parametrize("output", ["numpy", "torch", "jax", "tensorflow"])
 def test_outputs(photos, output):
     if output in ("jax", "tensorflow"):
