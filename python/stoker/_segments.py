@@ -241,11 +241,11 @@ class Pickler(pickle.Pickler):
         return "array", place, value.dtype, dense.shape, tuple(np.argsort(order).tolist())
 
     def _tensor(self, value: Any) -> Any:
-        torch = framework("torch")
         if not is_plain(value) or value.is_conj() or value.is_neg() or value.numel() == 0:
             return None
-        last = value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
-        strides = value.stride() if last and not value.is_contiguous() else None
+        order = sorted(range(value.dim()), key=lambda d: -value.stride(d))
+        dense = not value.is_contiguous() and value.permute(order).is_contiguous()  # such as channels_last
+        strides = value.stride() if dense else None
         to, place = self.segments.tensor(value.dtype, value.shape, strides)
         to.copy_(value)
         return "tensor", place, value.dtype, tuple(value.shape), strides

@@ -186,6 +186,21 @@ def test_an_epoch_that_was_left_is_forgotten():
     loader.close()
 
 
+def other_strides(samples):
+    x = torch.arange(120.0)
+    return x.view(10, 12).t(), x.view(2, 3, 4, 5).permute(1, 3, 0, 2), x.view(4, 30).t().view(5, 6, 4), x.expand(3, 120)
+
+
+def test_strides_stay():
+    ours, theirs = (
+        next(iter(loader(Numbers(), 2, num_workers=1, collate_fn=other_strides)))
+        for loader in (stoker.DataLoader, data.DataLoader)
+    )
+    assert equal(ours, theirs)
+    assert [t.stride() for t in ours[:3]] == [t.stride() for t in theirs[:3]]
+    assert ours[3].is_contiguous()
+
+
 def test_channels_last_stays():
     def collate(samples):
         return torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last) * samples[0][1]
