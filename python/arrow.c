@@ -233,8 +233,11 @@ static int take_array(const struct arrow *t, PyObject *capsule, int64_t rows, st
     return 0;
 }
 
-static int failed(stk_error *e)
+/* An exception such as KeyboardInterrupt stays set, as in hooks.c. */
+static int failed(stk_error *e, struct gil gil)
 {
+    if (!gil.made && !PyErr_ExceptionMatches(PyExc_Exception))
+        return hooks_stop(e);
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *text = value ? PyObject_Str(value) : NULL;
@@ -255,12 +258,14 @@ static int load(struct hooks *h, int thread, struct chunk *c, struct ArrowArray 
     struct arrow *t = h->arrow.table;
     struct hook_call here;
     const struct gil gil = hooks_begin(h, &here);
-    PyObject *got = PyObject_CallFunction(t->load, "iL", thread, (long long)(c - t->chunks));
+    PyObject *got = NULL;
+    if (!hooks_interrupted(gil))
+        got = PyObject_CallFunction(t->load, "iL", thread, (long long)(c - t->chunks));
     PyObject *capsule;
     Py_ssize_t n = 0;
     int rc = STK_OK;
     if (!got || !PyArg_ParseTuple(got, "On", &capsule, &n) || take_array(t, capsule, c->rows, to))
-        rc = failed(e);
+        rc = failed(e, gil);
     *bytes = (size_t)n;
     Py_XDECREF(got);
     hooks_end(h, &here, gil);

@@ -104,6 +104,9 @@ bool hooks_inside(const struct hooks *h);
 /* Take and release the GIL around a call of Python from a thread of the engine. */
 struct gil hooks_begin(struct hooks *h, struct hook_call *c);
 void hooks_end(struct hooks *h, struct hook_call *c, struct gil gil);
+/* Whether a signal handler has raised in an earlier call of this thread. Then a hook fails without calling Python. */
+bool hooks_interrupted(struct gil gil);
+int hooks_stop(stk_error *e); /* the error of such a hook */
 
 /* options.c: converts a dict to options, and owns everything they point to. */
 struct options {

@@ -4,7 +4,10 @@
  *
  * A function gets (thread, epoch, position, sample, label, random) and memoryviews of the row. The views are invalid
  * after it returns. It returns None, or a str that says why the sample is bad. The package wraps the user's function so
- * that it never raises.
+ * that it raises KeyboardInterrupt only.
+ *
+ * But a signal handler may raise anything, even before the function's first line. Handlers run in the thread that asks
+ * for rows: there the exception stays set until loader.c has the GIL again, and no more Python code runs.
  */
 #include "extension.h"
 
@@ -38,12 +41,26 @@ bool hooks_inside(const struct hooks *h)
     return c != NULL;
 }
 
-static int failed(stk_error *e, PyObject *result)
+bool hooks_interrupted(struct gil gil)
+{
+    return !gil.made && PyErr_Occurred();
+}
+
+int hooks_stop(stk_error *e)
+{
+    snprintf(e->reason, sizeof e->reason, "interrupted");
+    e->code = STK_ENOMEM; /* as with too little memory, the sample is not to blame: it is not skipped or replaced */
+    return e->code;
+}
+
+static int failed(stk_error *e, PyObject *result, struct gil gil)
 {
     const char *words = NULL;
     if (result && PyUnicode_Check(result))
         words = PyUnicode_AsUTF8AndSize(result, NULL);
-    if (!result || !words)
+    if (hooks_interrupted(gil) && !result)
+        return hooks_stop(e);
+    if (!words)
         PyErr_Clear();
     snprintf(e->reason, sizeof e->reason, "%s", words ? words : "the Python function failed without a message");
     e->code = STK_EDATA;
@@ -51,13 +68,13 @@ static int failed(stk_error *e, PyObject *result)
 }
 
 /* Steals the reference to views. */
-static int call(PyObject *function, const stk_row *r, PyObject *views, stk_error *e)
+static int call(PyObject *function, const stk_row *r, PyObject *views, stk_error *e, struct gil gil)
 {
     PyObject *result = NULL;
     if (views)
         result = PyObject_CallFunction(function, "(iLLLLK)N", r->thread, (long long)r->epoch, (long long)r->position,
                                        (long long)r->sample, (long long)r->label, (unsigned long long)r->random, views);
-    const int rc = result == Py_None ? STK_OK : failed(e, result);
+    const int rc = result == Py_None ? STK_OK : failed(e, result, gil);
     Py_XDECREF(result);
     return rc;
 }
@@ -72,7 +89,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
     struct hooks *h = user;
     struct hook_call here;
     const struct gil gil = hooks_begin(h, &here);
-    PyObject *views = PyTuple_New(h->n_fields);
+    PyObject *views = hooks_interrupted(gil) ? NULL : PyTuple_New(h->n_fields);
     for (int i = 0; views && i < h->n_fields; i++) {
         PyObject *view = view_of(to[i], h->about[i].bytes);
         if (view)
@@ -80,7 +97,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
         else
             Py_CLEAR(views);
     }
-    const int rc = call(h->fill, row, views, e);
+    const int rc = call(h->fill, row, views, e, gil);
     hooks_end(h, &here, gil);
     return rc;
 }
@@ -99,12 +116,13 @@ static int run_op(void *user, const stk_row *row, stk_error *e)
     const size_t in = bytes_of(row->image), out = h->on_row.result ? h->about_result.bytes : in;
     struct hook_call here;
     const struct gil gil = hooks_begin(h, &here);
-    PyObject *from = view_of(row->image->data, in), *to = view_of(row->to, out);
+    const bool stop = hooks_interrupted(gil);
+    PyObject *from = stop ? NULL : view_of(row->image->data, in), *to = stop ? NULL : view_of(row->to, out);
     PyObject *views = from && to ? PyTuple_Pack(2, from, to) : NULL;
     Py_XDECREF(from);
     Py_XDECREF(to);
     snprintf(e->stage, sizeof e->stage, "op");
-    const int rc = call(h->op, row, views, e);
+    const int rc = call(h->op, row, views, e, gil);
     hooks_end(h, &here, gil);
     return rc;
 }

@@ -240,10 +240,12 @@ static int take_numbers(PyObject *object, Py_buffer *view)
     return object == Py_None ? 0 : PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS);
 }
 
-/* The rows, or None if the batch is left out. Releases the batch, and leaves the loader. */
+/* The rows, or None if the batch is left out. Releases the batch, and leaves the loader. An exception that is set comes
+ * from a signal handler in a hook. */
 static PyObject *hand_over(struct loader *o, int rc, stk_batch *b, const stk_error *e)
 {
-    PyObject *result = rc == STK_OK      ? tuple_of(o, b)
+    PyObject *result = PyErr_Occurred()  ? NULL
+                       : rc == STK_OK    ? tuple_of(o, b)
                        : rc == STK_AGAIN ? Py_NewRef(Py_None)
                                          : module_raise(loader_state((PyObject *)o), e);
     stk_release(b);

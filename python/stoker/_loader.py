@@ -711,19 +711,8 @@ class Loader(Generic[B_co]):
         self._engine.pass_batch()
         epoch, first, n = span
         with generators_kept():
-            try:
-                raw = self._engine.make(epoch, first, self._samples_at(*span), n, None)
-            finally:
-                self._check_interrupt()
+            raw = self._engine.make(epoch, first, self._samples_at(*span), n, None)
         return LEFT_OUT if raw is None else raw
-
-    def _check_interrupt(self) -> None:
-        """Ctrl-C inside a function is not an error of the sample."""
-        hooks = [self._options[name][0] for name in ("fill", "op") if name in self._options]
-        for hook in hooks:
-            if hook.interrupted:
-                hook.interrupted = False
-                raise KeyboardInterrupt
 
     def _batch_seed(self) -> int:
         """Of the functions on the batch that was taken last."""

@@ -261,7 +261,6 @@ class Hook:
     samples = 0
     again: Callable[[], Any] | None = None  # makes the first row again, to measure it
     lost: Mapping[int, str] = {}  # samples that ended a worker process
-    interrupted = False  # by Ctrl-C, in the calling thread
 
     def second_time(self) -> float:
         """Seconds for the first row, once everything is imported and set up."""
@@ -270,10 +269,6 @@ class Hook:
         began = time.perf_counter()
         self.again()
         return min(self.seconds, time.perf_counter() - began)
-
-    def refused(self, sample: int) -> str | None:
-        """Why a row is not made."""
-        return "interrupted" if self.interrupted else self.lost.get(sample)
 
 
 class Fill(Hook):
@@ -353,13 +348,12 @@ class MapFill(Fill):
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         sample = about[3]
-        if why := self.refused(sample):
+        if why := self.lost.get(sample):
             return why
         try:
             self.write(self.changed(about[5], self.caller(about[5], sample)), about[1:3], views)
         except KeyboardInterrupt:
-            self.interrupted = True
-            return self.refused(sample)
+            raise  # in the thread that asked for the row
         except BaseException as error:
             return self.caller.failed(sample, error)
         return None
@@ -452,7 +446,7 @@ class RowOp(Hook):
         return value
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
-        if why := self.refused(about[3]):
+        if why := self.lost.get(about[3]):
             return why
         try:
             result = self._apply(about[5], _array_over(views[0], self.dtype, self.shape).copy())
@@ -461,8 +455,7 @@ class RowOp(Hook):
                 raise ValueError(f"returned the shape {array.shape}, but {self.out_shape} for the first sample")
             _put(views[1], self.out_dtype, "the result", result, array)
         except KeyboardInterrupt:
-            self.interrupted = True
-            return self.refused(about[3])
+            raise  # in the thread that asked for the row
         except BaseException as error:
             return self.callers[0].failed(about[3], error)
         return None
