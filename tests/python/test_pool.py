@@ -183,7 +183,9 @@ def test_workers_that_die_leave_their_memory_to_others():
         for batch in batches:
             values += batch.unique().tolist()
             seen.add(batch.data_ptr())
-    assert values == [i for i in range(60) if i % 10 != 9] and len(seen) <= pool.n
+            batch = None  # the process that takes the place of a dead one inherits it, so that it is left
+    # Batches that had arrived, but were not delivered yet, are left too.
+    assert values == [i for i in range(60) if i % 10 != 9] and len(seen) <= 2 * pool.n
 
 
 def test_more_kept_batches_than_the_pool_has():
