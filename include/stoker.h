@@ -178,7 +178,7 @@ typedef enum stk_device_work {
     STK_DEVICE_WORK_AUTO,        /* decode, for a share of the rows that depends on the load; stk_explain reports it */
     STK_DEVICE_WORK_NONE,        /* none: the GPU only normalises, and converts type and layout */
     STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and flip */
-    STK_DEVICE_WORK_DECODE       /* the Huffman codes, too, once the checkpoints of a file are known */
+    STK_DEVICE_WORK_DECODE       /* the Huffman codes, too; of every other file before its checkpoints are known */
 } stk_device_work;
 
 typedef struct stk_options {
@@ -286,7 +286,8 @@ STK_API void stk_close(stk_loader *l);
 /* Returns the next batch, in order. STK_END ends the epoch; the next call starts the next epoch. Several threads may
  * call it: each batch, and each STK_END, goes to one of them. After an error, the next call returns the next batch. */
 STK_API int stk_next(stk_loader *l, stk_batch **out, stk_error *e);
-/* The same, but returns STK_AGAIN if nothing is ready within `ms` milliseconds. A negative `ms` waits forever. */
+/* The same, but returns STK_AGAIN if nothing is ready within `ms` milliseconds. A negative `ms` waits forever. With a
+ * device, a batch that is ready may have to be waited for a little longer, until the device has decoded its files. */
 STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
 STK_API void stk_stop(stk_loader *l); /* from any thread: waiting and later calls of stk_next return STK_STOPPED */
 

@@ -175,8 +175,12 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     if (rc != STK_OK)
         return rc;
     struct ticket t = {.to = b, .epoch = b->epoch, .first = b->first, .rows = rows, .all_rows = rows, .bads = bads};
-    if (l->device.pitch)
-        loader_again(l, &t);
+    if (l->device.pitch && !loader_again(l, &t)) { /* the order changes meanwhile */
+        bads_free(t.bads);
+        stk_release(b);
+        *left_out = true;
+        return STK_AGAIN;
+    }
     rc = loader_finish(l, b, rows, t.bads, e);
     if (t.no_memory && rc == STK_OK)
         rc = error_nomem(e, "batch", sizeof *bads);

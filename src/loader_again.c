@@ -21,14 +21,20 @@ static bool has_scans(const struct stk_loader *l, const struct stk_batch *b, int
     return false;
 }
 
-/* Waits until the device is done with the batch. If it cannot be sent, all its scans are unknown. */
-static bool wait_for(struct stk_loader *l, struct stk_batch *b, int64_t rows)
+/* Sends the batch, unless that was done, and waits until the device is done with it. Returns false if it cannot be sent:
+ * then all its scans are unknown. */
+static bool send_and_wait(struct stk_loader *l, struct stk_batch *b, int64_t rows)
 {
+    const uint64_t began = now_ns();
     batch_set_rows(b, rows);
-    if (loader_device_send(l, b, NULL) != STK_OK)
-        return false;
-    cuda_fence_wait(b->memory[l->image]->fence);
-    return true;
+    const bool sent = loader_device_send(l, b, NULL) == STK_OK;
+    if (b->twin)
+        cuda_fence_wait(b->memory[l->image]->fence);
+    pthread_mutex_lock(&l->lock);
+    l->waited_ns += now_ns() - began;
+    l->device.waited_ns += now_ns() - began;
+    pthread_mutex_unlock(&l->lock);
+    return sent;
 }
 
 static struct bad *find_bad(struct bad *list, int64_t row)
@@ -38,10 +44,12 @@ static struct bad *find_bad(struct bad *list, int64_t row)
     return list;
 }
 
-/* A row whose sample had been replaced already counts as bad once. */
+/* A bad row that nothing replaced is left as it is. One whose sample had been replaced already counts as bad once. */
 static void make(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
 {
     struct bad *earlier = find_bad(t->bads, row), *before = t->bads;
+    if (earlier && !earlier->replaced)
+        return;
     loader_make_or_replace(l, w, t, row, loader_parcel_undo(l, t->to, row));
     struct bad *now = t->bads;
     if (!earlier || now == before || now->machine)
@@ -52,22 +60,31 @@ static void make(struct stk_loader *l, struct worker *w, struct ticket *t, int64
     bads_free(now);
 }
 
-void loader_again(struct stk_loader *l, struct ticket *t)
+/* The first row from `row` on that must be made again; t->rows: none. */
+static int64_t next_damaged(const struct stk_loader *l, const struct ticket *t, int64_t row, bool known)
+{
+    while (row < t->rows &&
+           !(loader_parcel_is_scan(l, t->to, row) && (!known || loader_parcel_is_damaged(l, t->to, row))))
+        row++;
+    return row;
+}
+
+bool loader_again(struct stk_loader *l, struct ticket *t)
 {
     if (!has_scans(l, t->to, t->rows))
-        return;
-    const bool known = wait_for(l, t->to, t->rows);
-    bool changed = t->bads != NULL; /* rows will be left out */
+        return true;
+    const bool known = send_and_wait(l, t->to, t->rows);
+    int64_t row = next_damaged(l, t, 0, known);
+    if (row < t->rows || (t->bads && l->options.on_error == STK_SKIP)) /* rows will change, or be left out */
+        loader_device_unsend(t->to);
+    if (row == t->rows)
+        return true;
     pthread_mutex_lock(&l->getting);
     struct worker *w = &l->workers[l->options.threads];
-    for (int64_t row = 0; row < t->rows; row++)
-        if (loader_parcel_is_scan(l, t->to, row) && (!known || loader_parcel_is_damaged(l, t->to, row))) {
-            make(l, w, t, row);
-            changed = true;
-        }
+    for (; row < t->rows && !ring_wants_back(&l->ring); row = next_damaged(l, t, row + 1, known))
+        make(l, w, t, row);
     arena_done(&w->desk.arena);
     buf_trim(&w->desk.reading.file, 0);
     pthread_mutex_unlock(&l->getting);
-    if (changed)
-        loader_device_unsend(t->to);
+    return !ring_wants_back(&l->ring);
 }

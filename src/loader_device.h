@@ -20,15 +20,15 @@ struct buf;
 /* The measurements that determine the device's share of the rows, under the lock of the loader. */
 struct loader_pace {
     int batches; /* since the last decision */
-    uint64_t since_ns, waited_ns, idle_ns;
+    uint64_t since_ns, waited_ns, device_ns, idle_ns;
     int64_t finished;
     const char *why; /* the reason for the last decision; NULL: there was none */
 };
 
-/* What they say, as parts of the time: the caller waited; the workers had no work. And the part of the cores of this
+/* What they say, as parts of the time: the caller waited, and of that for the device; the workers had no work. And the part of the cores of this
  * process that the workers used; the part of its share of the rows that the device finished. */
 struct parcel_load {
-    double waited, idle, cores, taken;
+    double waited, device, idle, cores, taken;
 };
 struct parcel_choice {
     int share;
@@ -52,6 +52,8 @@ struct loader_device {
     atomic_int share;         /* of the rows, in 16ths, that the device finishes if it can */
     _Atomic int64_t finished; /* rows that were sent to be finished */
     _Atomic int64_t decoded;  /* of them, with Huffman codes */
+    _Atomic int64_t scans, remade; /* rows sent as whole scans; of them, made again by the CPU */
+    uint64_t waited_ns;            /* that callers waited for the device, under the lock of the loader */
     struct loader_pace pace;
 };
 

@@ -103,7 +103,10 @@ static bool may_fit(const struct stk_loader *l, const struct making *m, bool dct
 static bool wants_scan(const struct stk_loader *l, const struct worker *w, const struct making *m)
 {
     const struct draw *d = m->draw;
-    return loader_parcel_decodes(l) && !l->device.joins && w != &l->workers[l->options.threads] &&
+    const int64_t remade = atomic_load_explicit(&l->device.remade, memory_order_relaxed);
+    if (remade > 16 && remade * 16 > atomic_load_explicit(&l->device.scans, memory_order_relaxed))
+        return false; /* the device cannot decode these files, for some reason */
+    return loader_parcel_decodes(l) && !l->device.joins && !l->order.sampled && w != &l->workers[l->options.threads] &&
            w->checkpoint_bytes == 0 && hash_mix(d->sample, d->epoch) % 2 == 0;
 }
 
@@ -191,6 +194,7 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     *parcel_of(l, w->to, row) = p;
     atomic_fetch_add_explicit(&l->device.finished, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->device.decoded, region.coded, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->device.scans, region.whole, memory_order_relaxed);
     return true;
 }
 
@@ -215,6 +219,7 @@ struct pick loader_parcel_undo(struct stk_loader *l, const struct stk_batch *b, 
     p.repeat = (int64_t)repeat;
     atomic_fetch_sub_explicit(&l->device.finished, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&l->device.decoded, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->device.remade, 1, memory_order_relaxed);
     return p;
 }
 
@@ -232,7 +237,10 @@ struct parcel_choice loader_parcel_choose(int share, struct parcel_load load)
 {
     int step = 0;
     const char *why = "the workers keep up";
-    if (load.waited > 0.01 && load.idle < 0.5 && load.taken < 0.3) {
+    if (load.device > 0.005 && load.device > load.waited / 2) {
+        step = -2;
+        why = "the program waits for the GPU";
+    } else if (load.waited > 0.01 && load.idle < 0.5 && load.taken < 0.3) {
         why = "the checkpoints of few files are known yet";
     } else if (load.waited > 0.01 && load.idle < 0.5) {
         step = load.waited > 0.1 ? 4 : 2;
@@ -265,6 +273,7 @@ void loader_parcel_pace(struct stk_loader *l)
         const int64_t finished = atomic_load_explicit(&d->finished, memory_order_relaxed);
         const double wanted = (double)(p->batches * l->options.batch_size * share) / SHARES;
         const struct parcel_load load = {.waited = (double)(l->waited_ns - p->waited_ns) / passed,
+                                         .device = (double)(d->waited_ns - p->device_ns) / passed,
                                          .idle = idle,
                                          .cores = (1 - idle) * threads / machine_threads(&l->machine),
                                          .taken = share ? (double)(finished - p->finished) / wanted : 1};
@@ -274,7 +283,7 @@ void loader_parcel_pace(struct stk_loader *l)
             p->why = next.why;
         }
         *p = (struct loader_pace){
-            .since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .finished = finished, .why = p->why};
+            .since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .device_ns = d->waited_ns, .finished = finished, .why = p->why};
     }
     pthread_mutex_unlock(&l->lock);
 }

@@ -12,15 +12,15 @@
 #include "cuda/parcel_sync.h"
 
 #ifdef __CUDACC__
-#define KERNEL(name, bounds) extern "C" __global__ void bounds name
+#define KERNEL(name, bounds)    extern "C" __global__ void bounds name
 #define BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
-#define SHARED       __shared__
-#define SYNC()       __syncthreads()
+#define SHARED                  __shared__
+#define SYNC()                  __syncthreads()
 /* The things of a block, and the blocks of a row or of all rows. */
-#define EACH(i, n)   for (uint32_t i = threadIdx.x; i < (n); i += blockDim.x)
-#define TILES(t, n)  for (uint32_t t = blockIdx.x; t < (n); t += gridDim.x)
-#define EACH_ROW(n)  for (uint64_t row = first + blockIdx.y, once = 1; once; once = 0)
-#define IS_IDLE(n)   (blockIdx.x >= (n))
+#define EACH(i, n)  for (uint32_t i = threadIdx.x; i < (n); i += blockDim.x)
+#define TILES(t, n) for (uint32_t t = blockIdx.x; t < (n); t += gridDim.x)
+#define EACH_ROW()  for (uint64_t row = first + blockIdx.y, once = 1; once; once = 0)
+#define IS_IDLE(n)  (blockIdx.x >= (n))
 #define MORE
 #else
 #define KERNEL(name, bounds) static void name
@@ -29,7 +29,7 @@
 #define SYNC()      ((void)0)
 #define EACH(i, n)  for (uint32_t i = 0; i < (n); i++)
 #define TILES(t, n) for (uint32_t t = 0; t < (n); t++)
-#define EACH_ROW(n) for (uint64_t row = first; row < (uint64_t)first + rows; row++)
+#define EACH_ROW()  for (uint64_t row = first; row < (uint64_t)first + rows; row++)
 #define IS_IDLE(n)  ((n) == 0)
 #define MORE        , uint32_t rows
 #endif
@@ -64,7 +64,7 @@ ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint3
     struct four_##name {                                                                                               \
         T v[4];                                                                                                        \
     } __attribute__((aligned(4 * sizeof(T))));                                                                         \
-    ON_DEVICE void put_##name(const struct parcel_quad *q, const T *tables, T *out, uint64_t row, uint32_t pixels,            \
+    ON_DEVICE void put_##name(const struct parcel_quad *q, const T *tables, T *out, uint64_t row, uint32_t pixels,     \
                               uint32_t at, uint32_t n, int reversed, int aligned)                                      \
     {                                                                                                                  \
         struct four_##name v[3];                                                                                       \
@@ -77,7 +77,7 @@ ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint3
         T *to = out + row * 3 * pixels + ((planar) ? (uint64_t)at : (uint64_t)at * 3);                                 \
         const uint64_t step = (planar) ? pixels : 4;                                                                   \
         if (aligned) {                                                                                                 \
-            UNROLL for (uint32_t c = 0; c < 3; c++) *(struct four_##name *)(void *)(to + step * c) = v[c];             \
+            UNROLL for (uint32_t c = 0; c < 3; c++) * (struct four_##name *)(void *)(to + step * c) = v[c];            \
             return;                                                                                                    \
         }                                                                                                              \
         for (uint32_t px = 0; px < n; px++)                                                                            \
@@ -89,29 +89,29 @@ ON_DEVICE struct parcel_quad quad_of_bytes(const uint8_t *row, uint32_t x, uint3
 
 /* Rows of bytes, one after the other. The tables are copied to memory near the threads. */
 #define PLAIN(name, T)                                                                                                 \
-    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                          \
     {                                                                                                                  \
         SHARED T tables[3 * 256];                                                                                      \
         EACH(i, 3 * 256) tables[i] = table[i];                                                                         \
         SYNC();                                                                                                        \
-        const uint32_t quads = (pixels + 3) / 4, tiles = (quads + PARCEL_TILE - 1) / PARCEL_TILE;                                  \
-        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                           \
+        const uint32_t quads = (pixels + 3) / 4, tiles = (quads + PARCEL_TILE - 1) / PARCEL_TILE;                      \
+        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                     \
         {                                                                                                              \
-            const uint32_t row = t / tiles, x = 4 * (t % tiles * PARCEL_TILE + i);                                           \
+            const uint32_t row = t / tiles, x = 4 * (t % tiles * PARCEL_TILE + i);                                     \
             if (x >= pixels)                                                                                           \
                 continue;                                                                                              \
-            const struct parcel_quad q = quad_of_bytes(in + (uint64_t)row * pixels * 3, x, pixels);                           \
+            const struct parcel_quad q = quad_of_bytes(in + (uint64_t)row * pixels * 3, x, pixels);                    \
             put_##name(&q, tables, out, row, pixels, x, pixels - x < 4 ? pixels - x : 4, 0, pixels % 4 == 0);          \
         }                                                                                                              \
     }
 
 #define SINGLE(name, T)                                                                                                \
-    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                            \
+    KERNEL(name, )(const uint8_t *in, T *out, const T *table, uint32_t pixels, uint32_t rows)                          \
     {                                                                                                                  \
-        const uint32_t tiles = (pixels + PARCEL_TILE - 1) / PARCEL_TILE;                                                           \
-        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                           \
+        const uint32_t tiles = (pixels + PARCEL_TILE - 1) / PARCEL_TILE;                                               \
+        TILES(t, tiles *rows) EACH(i, PARCEL_TILE)                                                                     \
         {                                                                                                              \
-            const uint32_t x = t % tiles * PARCEL_TILE + i;                                                                  \
+            const uint32_t x = t % tiles * PARCEL_TILE + i;                                                            \
             const uint64_t at = (uint64_t)(t / tiles) * pixels + x;                                                    \
             if (x < pixels)                                                                                            \
                 out[at] = table[in[at]];                                                                               \
@@ -140,8 +140,8 @@ SINGLE(single_4, uint32_t)
  * codes are damaged.
  */
 #define PARCELS(name, bounds)                                                                                          \
-    KERNEL(name, bounds)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,                  \
-                 uint32_t pixels MORE)
+    KERNEL(name, bounds)                                                                                               \
+    (const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch, uint32_t pixels MORE)
 #define BODY          (raw + row * pitch)
 #define HEAD          (*(const struct parcel *)(const void *)(BODY + pitch - PARCEL_ALIGN))
 #define WORDS(offset) ((uint32_t *)(void *)(scratch + (offset)))
@@ -223,8 +223,7 @@ PARCELS(parcels_huffman, BOUNDS(PARCEL_GROUPS, 10))
             if (group < groups && whole)
                 parcel_scan_group(&h, &s, region, &codes, blocks[i], scratch + h.samples,
                                   parcel_scan_pieces(&h, scratch), group);
-            else if (group < groups &&
-                !parcel_huffman(&h, region, &codes, blocks[i], scratch + h.samples, group))
+            else if (group < groups && !parcel_huffman(&h, region, &codes, blocks[i], scratch + h.samples, group))
                 *(volatile uint32_t *)(void *)(scratch + PARCEL_TABLES) = (uint32_t)row + 1;
         }
     }
@@ -243,12 +242,12 @@ PARCELS(parcels_expand, BOUNDS(PARCEL_LANES, 7))
         const struct parcel h = HEAD;
         const uint8_t *region = BODY + h.region;
         const uint32_t tiles = h.kind == PARCEL_COEFFICIENTS ? parcel_chunk_tiles(&h) : 0;
-        const uint32_t each = parcel_mcu_blocks(&h), lanes = PARCEL_CHUNK * each, n = PARCEL_LANES / lanes,
-                       all = parcel_chunks(&h);
         if (IS_IDLE(tiles))
             continue;
+        const uint32_t each = parcel_mcu_blocks(&h), lanes = PARCEL_CHUNK * each, n = PARCEL_LANES / lanes,
+                       all = parcel_chunks(&h);
         EACH(i, (uint32_t)h.components * 64)
-            quantisers[i / 64][i % 64] = (uint16_t)parcel_le16(region + 2 * i);
+        quantisers[i / 64][i % 64] = (uint16_t)parcel_le16(region + 2 * i);
         TILES(t, tiles)
         {
             const uint32_t first_chunk = t * n, here = all - first_chunk < n ? all - first_chunk : n;
@@ -331,8 +330,8 @@ PARCELS(parcels_down, )
 }
 
 /* Four pixels of the row, before it is mirrored. */
-ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_t *body, const uint8_t *scratch, uint32_t x,
-                                     uint32_t y)
+ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_t *body, const uint8_t *scratch,
+                                            uint32_t x, uint32_t y)
 {
     const uint32_t w = (uint32_t)h->out_w, n = w - x < 4 ? w - x : 4;
     const uint32_t *px = (const uint32_t *)(const void *)(scratch + h->pixels);
@@ -353,7 +352,7 @@ ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_
 
 /* The last pass, or none, and numbers. A row that is finished only becomes numbers. */
 #define FINISH(name, T)                                                                                                \
-    PARCELS(finish_##name, )                                                                                             \
+    PARCELS(finish_##name, )                                                                                           \
     {                                                                                                                  \
         SHARED T tables[3 * 256];                                                                                      \
         EACH(i, 3 * 256) tables[i] = ((const T *)(const void *)scratch)[i];                                            \
@@ -364,12 +363,12 @@ ON_DEVICE struct parcel_quad quad_of_parcel(const struct parcel *h, const uint8_
             const int finished = h.kind == PARCEL_PIXELS;                                                              \
             const uint32_t w = finished ? pixels : (uint32_t)h.out_w, high = finished ? 1 : (uint32_t)h.out_h;         \
             const uint32_t wide = (w + 3) / 4, quads = wide * high;                                                    \
-            TILES(t, (quads + PARCEL_TILE - 1) / PARCEL_TILE) EACH(k, PARCEL_TILE)                                                       \
+            TILES(t, (quads + PARCEL_TILE - 1) / PARCEL_TILE) EACH(k, PARCEL_TILE)                                     \
             {                                                                                                          \
-                const uint32_t i = t * PARCEL_TILE + k, x = i % wide * 4, y = i / wide;                                      \
+                const uint32_t i = t * PARCEL_TILE + k, x = i % wide * 4, y = i / wide;                                \
                 if (i >= quads)                                                                                        \
                     continue;                                                                                          \
-                const struct parcel_quad q =                                                                                  \
+                const struct parcel_quad q =                                                                           \
                     finished ? quad_of_bytes(BODY, x, w) : quad_of_parcel(&h, BODY, scratch, x, y);                    \
                 const uint32_t n = w - x < 4 ? w - x : 4, mirrored = !finished && h.flip_x;                            \
                 const uint32_t to_x = mirrored ? w - x - n : x, to_y = !finished && h.flip_y ? high - 1 - y : y;       \

@@ -16,7 +16,7 @@
  * which MCUs these are, and with which predictors the first one begins. So the pieces become groups of MCUs, which
  * parcel_scan_group decodes. Such a group begins anywhere in a row of MCUs, and may end in a later row.
  *
- * The scan is good if all codes are, and if as many MCUs as the image has end in the last byte. Otherwise the host
+ * The scan is good if every code is valid, and the last MCU of the image ends within the last byte. Otherwise the host
  * makes the row, because the CPU's decoder defines what becomes of a damaged file.
  *
  * As parcel_work.h, this is compiled for the device and, for tests, for the CPU.

@@ -114,13 +114,21 @@ bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const s
 
 /* ------------------------------------------------------------------ whole scans */
 
+static bool is_same_table(const uint8_t *a, const uint8_t *b)
+{
+    size_t n = 16;
+    for (int i = 0; i < 16; i++)
+        n += a[i];
+    return memcmp(a, b, 16) == 0 && memcmp(a, b, n) == 0;
+}
+
 /* Whether all components have the same codes: then a decoder that takes one for another does not synchronise. */
 static bool has_one_table(const struct jpeg_frame *f)
 {
     const struct jpeg_component *luma = &f->component[0];
     bool same = f->n_components > 1;
     for (int i = 1; i < f->n_components; i++)
-        same = same && f->component[i].dc == luma->dc && f->component[i].ac == luma->ac;
+        same = same && is_same_table(luma->dc, f->component[i].dc) && is_same_table(luma->ac, f->component[i].ac);
     return same;
 }
 

@@ -211,6 +211,7 @@ static void the_share_follows_the_load(void)
         {7, {.taken = 1, .waited = 0.0, .idle = 0.4, .cores = 0.6}, 6, "time left"},
         {7, {.taken = 1, .waited = 0.0, .idle = 0.8, .cores = 0.2}, 5, "time left"},
         {0, {.taken = 1, .waited = 0.0, .idle = 1.2, .cores = -0.2}, 0, "time left"},
+        {7, {.taken = 1, .waited = 0.4, .device = 0.3, .idle = 0.4, .cores = 0.6}, 5, "waits for the GPU"},
         {4, {.taken = 0.1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "checkpoints of few files"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
