@@ -47,11 +47,11 @@ struct loader_device {
     struct field fields[FIELD_MAX];
     int n_fields;
     /* Rows that the device finishes (loader_parcel.c). */
-    size_t pitch;             /* of rows of images in host memory; 0: the device finishes none */
-    const char *whole;        /* why it finishes none */
-    atomic_int share;         /* of the rows, in 16ths, that the device finishes if it can */
-    _Atomic int64_t finished; /* rows that were sent to be finished */
-    _Atomic int64_t decoded;  /* of them, with Huffman codes */
+    size_t pitch;                  /* of rows of images in host memory; 0: the device finishes none */
+    const char *whole;             /* why it finishes none */
+    atomic_int share;              /* of the rows, in 16ths, that the device finishes if it can */
+    _Atomic int64_t finished;      /* rows that were sent to be finished */
+    _Atomic int64_t decoded;       /* of them, with Huffman codes */
     _Atomic int64_t scans, remade; /* rows sent as whole scans; of them, made again by the CPU */
     uint64_t waited_ns;            /* that callers waited for the device, under the lock of the loader */
     struct loader_pace pace;

@@ -282,8 +282,12 @@ void loader_parcel_pace(struct stk_loader *l)
             atomic_store_explicit(&d->share, next.share, memory_order_relaxed);
             p->why = next.why;
         }
-        *p = (struct loader_pace){
-            .since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle_now, .device_ns = d->waited_ns, .finished = finished, .why = p->why};
+        *p = (struct loader_pace){.since_ns = now,
+                                  .waited_ns = l->waited_ns,
+                                  .idle_ns = idle_now,
+                                  .device_ns = d->waited_ns,
+                                  .finished = finished,
+                                  .why = p->why};
     }
     pthread_mutex_unlock(&l->lock);
 }
