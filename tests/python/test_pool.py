@@ -132,6 +132,7 @@ def test_few_descriptors():
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_workers_share_memory(method):
     """Each of the three has a batch under way; one is delivered, and the trainer still has the one before it."""
+    gc.collect()  # what earlier tests left
     opened, seen = files(), set()
     loader = stoker.DataLoader(
         Large(), 1, num_workers=3, prefetch_factor=1, collate_fn=first, multiprocessing_context=method
@@ -143,7 +144,7 @@ def test_workers_share_memory(method):
     gc.collect()
     assert len(seen) <= 5
     if method == "fork":
-        assert files() == opened and mapped() == 0
+        assert files() <= opened and mapped() == 0
 
 
 class Keeps(Large):
