@@ -227,7 +227,16 @@ def test_a_loader_that_takes_cpu_time_from_the_model():
     m = cases.measurement(as_is, *alone)
     assert "stoker" in verdict.wanted(m)
     found = verdict.judge({**m, "runs": [*m["runs"], cases.run("stoker", 120)]})["verdict"]
-    assert found["id"] == "decode" and "32 samples/s together, 148 and 91 alone" in found["evidence"][0]
+    together = "32 samples/s together, 148 (model) and 91 (loader) alone"
+    assert found["id"] == "decode" and together in found["evidence"][0]
+
+
+def test_waiting_and_cpu_time_taken_from_the_model_are_both_named():
+    """391 samples/s with 21 % waiting, but 761 without the loader's work: waiting alone does not explain that."""
+    as_is = cases.run("as-is", 391, kind="baseline", wait=17.0, compute=63.0)
+    alone = cases.run("model", 835, kind="ceiling"), cases.run("loader", 548, kind="ceiling")
+    found = verdict.judge(cases.measurement(as_is, *alone, cases.run("stoker", 761)))["verdict"]
+    assert found["evidence"][0].startswith("21 % of the time is waiting for data, and the loader takes CPU time from")
 
 
 def test_cold_data_are_no_cause_if_reading_takes_little():

@@ -70,10 +70,12 @@ def at(thing: dict[str, Any]) -> str:
 
 
 def waiting(f: Facts) -> str:
-    if f.wait < 0.05:
-        alone = f"{f.rate_of(MODEL):.0f} and {f.rate_of(LOADER):.0f} alone"
-        return f"the loader takes CPU time from the model: {f.rate:.0f} samples/s together, {alone}"
-    return f"{percent(f.wait)} of the time is waiting for data"
+    waits = f"{percent(f.wait)} of the time is waiting for data"
+    if f.wait >= 0.05 and not f.crowded:
+        return waits
+    alone = f"{f.rate_of(MODEL):.0f} (model) and {f.rate_of(LOADER):.0f} (loader) alone"
+    taken = f"the loader takes CPU time from the model: {f.rate:.0f} samples/s together, {alone}"
+    return taken if f.wait < 0.05 else f"{waits}, and {taken}"
 
 
 def part_line(f: Facts, us: float, what: str) -> str:
