@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a GPU's speed on synthetic data a loader feeds, and how fast loaders are alone.
 
-    python bench/gpu.py PHOTOS [--copies 15] [--model resnet18] [--size 224] [--only "device,device dct"] [--json OUT]
+    python bench/gpu.py PHOTOS [--images 100000] [--model resnet18] [--size 224] [--only "device,device dct"] [--json OUT]
 
-Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders; it is read several times
-over (links in a temporary folder), so that an epoch is long enough. Every loader feeds the same compiled model, bf16,
+Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders. Its files are linked in a
+temporary folder as often as an epoch needs them: the first epoch includes the start of the loader, which would be much
+of a short one. Every loader feeds the same compiled model, bf16,
 channels last, for some epochs; the table has images per second and their share of synthetic speed, measured with each
 loader, and how many cores were busy. "device" is device="cuda", with device_work="auto" or the one that the name of the
 row ends with.
@@ -13,6 +14,7 @@ row ends with.
 import argparse
 import itertools
 import json
+import math
 import os
 import tempfile
 import time
@@ -33,7 +35,8 @@ def ops(size: int) -> str:
     return f"RandomResizedCrop({size}) | RandomHorizontalFlip"
 
 
-def linked(photos: Path, copies: int, to: Path) -> Path:
+def linked(photos: Path, images: int, to: Path) -> Path:
+    copies = math.ceil(images / sum(len(files) for _, _, files in os.walk(photos)))
     for folder in sorted(p for p in photos.iterdir() if p.is_dir()):
         (to / folder.name).mkdir()
         for file in sorted(folder.iterdir()):
@@ -204,7 +207,7 @@ def alone(folder: Path, batch: int, size: int, epochs: int, **more) -> list[floa
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("photos", type=Path)
-    parser.add_argument("--copies", type=int, default=15)
+    parser.add_argument("--images", type=int, default=100_000, help="at least so many in an epoch")
     parser.add_argument("--model", default="resnet18")
     parser.add_argument("--size", type=int, default=224, help="of the images, in pixels")
     parser.add_argument("--batch", type=int, default=512)
@@ -216,7 +219,7 @@ def main() -> None:
     wanted = [w for w in a.only.split(",") if w]
     found: dict = {"gpu": torch.cuda.get_device_name(), "cores": os.cpu_count(), "model": a.model, "batch": a.batch}
     with tempfile.TemporaryDirectory() as place:
-        folder = linked(a.photos, a.copies, Path(place))
+        folder = linked(a.photos, a.images, Path(place))
         images = sum(len(files) for _, _, files in os.walk(folder))
         steps = a.steps or images // a.batch
         print(
