@@ -156,6 +156,16 @@ int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
 
 /* ------------------------------------------------------------------ in order */
 
+/* Makes rows again that the device could not finish. Returns false if the batch is dropped. */
+static bool amend(struct stk_loader *l, struct ticket *t)
+{
+    t->epoch = t->to->epoch;
+    t->first = t->to->first;
+    const bool done = loader_again(l, t);
+    ring_delivered(&l->ring);
+    return done;
+}
+
 /* Takes the next batch of the ring. *left_out: the batch is not delivered; take the next one. */
 static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left_out, stk_error *e)
 {
@@ -164,6 +174,8 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     struct stk_batch *b = NULL;
     const uint64_t began = now_ns();
     int rc = ring_deliver(&l->ring, ms, &b, &rows, &bads);
+    struct ticket t = {.to = b, .rows = rows, .all_rows = rows, .bads = bads};
+    const bool dropped = rc == STK_OK && l->ring.amends && !amend(l, &t); /* the order changes meanwhile */
     pthread_mutex_lock(&l->lock);
     l->waited_ns += now_ns() - began;
     pthread_mutex_unlock(&l->lock);
@@ -174,8 +186,7 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
                          (long long)stk_loader_epoch(l));
     if (rc != STK_OK)
         return rc;
-    struct ticket t = {.to = b, .epoch = b->epoch, .first = b->first, .rows = rows, .all_rows = rows, .bads = bads};
-    if (l->device.pitch && !loader_again(l, &t)) { /* the order changes meanwhile */
+    if (dropped) {
         bads_free(t.bads);
         stk_release(b);
         *left_out = true;
@@ -184,7 +195,7 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     rc = loader_finish(l, b, rows, t.bads, e);
     if (t.no_memory && rc == STK_OK)
         rc = error_nomem(e, "batch", sizeof *bads);
-    if (l->device.pitch)
+    if (l->ring.amends)
         loader_parcel_pace(l);
     *left_out = rc == STK_AGAIN;
     if (rc == STK_OK)

@@ -21,8 +21,8 @@ static bool has_scans(const struct stk_loader *l, const struct stk_batch *b, int
     return false;
 }
 
-/* Sends the batch, unless that was done, and waits until the device is done with it. Returns false if it cannot be sent:
- * then all its scans are unknown. */
+/* Sends the batch, unless that was done, and waits until the device is done with it. Returns false if it cannot be
+ * sent: then all its scans are unknown. */
 static bool send_and_wait(struct stk_loader *l, struct stk_batch *b, int64_t rows)
 {
     const uint64_t began = now_ns();
@@ -31,7 +31,6 @@ static bool send_and_wait(struct stk_loader *l, struct stk_batch *b, int64_t row
     if (b->twin)
         cuda_fence_wait(b->memory[l->image]->fence);
     pthread_mutex_lock(&l->lock);
-    l->waited_ns += now_ns() - began;
     l->device.waited_ns += now_ns() - began;
     pthread_mutex_unlock(&l->lock);
     return sent;

@@ -180,6 +180,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     l->ring.completes = l->soft >= 0 || l->device.cuda;
+    l->ring.amends = l->device.pitch > 0;
     l->ring.idle = l->options.idle != 0;
     open_ahead(l, s.ahead);
     return STK_OK;

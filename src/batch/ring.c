@@ -16,7 +16,7 @@
  *   (3) Between ring_take and ring_give a run of rows belongs to one worker, which needs no lock.
  *   (4) `in` is the place of batch tail, `out` that of batch head.
  *   (5) While paused, no ticket is handed out and the order does not change; orders given meanwhile are in `late`.
- *       ring_restart waits until in_flight is 0.
+ *       ring_restart waits until in_flight and in_delivery are 0.
  *   (6) A serial is never used twice: rows that were foreseen and then dropped keep theirs.
  */
 #include "batch/ring.h"
@@ -327,6 +327,7 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
         bads_free(taken.bads);
         return STK_ENOMEM;
     }
+    r->in_delivery += r->amends;
     *out = taken.batch;
     *rows = taken.rows;
     *bads = taken.bads;
@@ -369,6 +370,15 @@ int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, 
     }
     pthread_mutex_unlock(&r->lock);
     return rc;
+}
+
+void ring_delivered(struct ring *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->in_delivery--;
+    if (r->paused)
+        pthread_cond_broadcast(&r->quiet);
+    pthread_mutex_unlock(&r->lock);
 }
 
 int ring_span(struct ring *r, int64_t ahead, struct span *out)
@@ -422,7 +432,7 @@ void ring_restart(struct ring *r, int64_t epoch, int64_t position)
     r->paused = true;
     r->restart = epoch;
     atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
-    while (r->in_flight > 0)
+    while (r->in_flight > 0 || r->in_delivery > 0)
         pthread_cond_wait(&r->quiet, &r->lock);
     drop_all(r);
     r->in = r->out = (struct place){.epoch = epoch};

@@ -89,6 +89,7 @@ void pace_served(struct pace *p); /* the caller came and got a batch at once */
 
 struct ring {
     bool completes; /* workers work on a batch once all of its rows exist, and then call ring_complete */
+    bool amends;    /* callers change rows of the batches they take, and then call ring_delivered */
     pthread_mutex_t lock;
     pthread_cond_t work, ready, quiet;
     struct slot *slots;
@@ -100,6 +101,7 @@ struct ring {
     int64_t born;         /* its value at the last restart */
     int64_t foreseen;     /* rows with a smaller serial may have been foreseen */
     int in_flight;        /* tickets that workers hold */
+    int in_delivery;      /* batches that callers change */
     bool idle;            /* no batch is started before the caller asks for one */
     bool paused, stopped;
     int64_t restart;      /* while paused: the epoch after the restart */
@@ -121,7 +123,8 @@ bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
  * ready, and nobody else uses it. */
 bool ring_give(struct ring *r, struct ticket *t);
 void ring_complete(struct ring *r, const struct ticket *t);
-/* Whether the rest of a ticket will be dropped, so that the worker can give it back at once. */
+/* Whether the rest of a ticket will be dropped, so that the worker can give it back at once. This does not change back
+ * before the ticket is given back, or before ring_delivered. */
 bool ring_wants_back(struct ring *r);
 
 /* Returns up to max rows that will be handed out next and were not foreseen yet. Fewer: the rest is not known yet. */
@@ -131,6 +134,7 @@ int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int
  * rows, which the caller frees; or STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when the epoch has no
  * order yet. */
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);
+void ring_delivered(struct ring *r); /* after STK_OK, if the ring amends */
 
 /* The rows of the batch that comes `ahead` batches after the next one, in this epoch or a later one; -1: the one that
  * was delivered last. STK_END: it is not known. STK_EUSAGE: the epoch has no order yet. */

@@ -399,9 +399,38 @@ static void nothing_is_delivered_while_dropping(void)
     depot_close(depot);
 }
 
+/* A restart also waits for a caller that changes the batch it took: the changes depend on the order. */
+static void a_restart_waits_for_deliveries(void)
+{
+    struct order s = order_of(3, 4, 0);
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    struct stk_batch *b = NULL;
+    struct ticket t;
+    int64_t rows;
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s.batch_size, 5, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 1, 4, 4, depot, &s, NULL), STK_OK);
+    ring.amends = true;
+    CHECK(ring_take(&ring, 0, 4, &t));
+    ring_give(&ring, &t);
+    CHECK_EQ(next(&b, &rows), STK_OK);
+    CHECK_EQ(pool_open(&pool, 1, restart_to_9, NULL, NULL, NULL), STK_OK);
+    while (!ring_wants_back(&ring))
+        sched_yield();
+    CHECK_EQ(epoch_now(), 0);
+    ring_delivered(&ring);
+    pool_close(&pool);
+    CHECK_EQ(epoch_now(), 9);
+    CHECK(!ring_wants_back(&ring));
+    stk_release(b);
+    ring_stop(&ring);
+    ring_done(&ring);
+    depot_close(depot);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
           T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight), T(epochs_are_forgotten),
-          T(orders_during_a_restart), T(nothing_is_delivered_while_dropping), T(batches_are_completed))
+          T(orders_during_a_restart), T(nothing_is_delivered_while_dropping), T(batches_are_completed),
+          T(a_restart_waits_for_deliveries))
 }
