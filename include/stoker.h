@@ -402,7 +402,7 @@ typedef struct stk_stats {
     int64_t device_bytes, copied_bytes; /* memory of the device that the loader holds now; bytes sent to the device */
     double copy_s, kernel_s;
     double stream_waited_s; /* time that streams waited for batches */
-    int64_t device_samples; /* images whose pixels the device made */
+    int64_t device_samples; /* images whose pixels the device makes; those of dropped batches count, too */
     int64_t device_decoded; /* those of them whose Huffman codes the device decoded */
 } stk_stats;
 
@@ -551,7 +551,7 @@ static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_e
 
 /* One row, as a hook sees it. */
 typedef struct stk_row {
-    int thread; /* 0 to n - 1 for the n threads of the loader; n for the thread that calls stk_loader_get */
+    int thread; /* 0 to n - 1 for the n threads of the loader; n for a thread that calls stk_loader_get or stk_next */
     int64_t epoch, position, sample, label;
     uint64_t random;        /* a random number for this row, the same for any number of threads */
     const stk_array *image; /* op hook: the finished row; NULL in fill() */

@@ -10,8 +10,8 @@
  * If the ops need whole images, checkpoints would not help, and none are made.
  *
  * A device that decodes Huffman codes needs checkpoints for every crop, whatever the ops. So those of a file are
- * completed when it is met again, which costs once as much as reading the rest of its codes. In the first epoch, they
- * are only what decoding makes anyway.
+ * completed when it is met again, which costs once as much as reading the rest of its codes (in every epoch, if the
+ * file is damaged further down than its crops reach). In the first epoch, they are only what decoding makes anyway.
  *
  * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
  * only the ranges that the crop needs. If a cache keeps whole files, it reads whole files.

@@ -99,15 +99,18 @@ static bool may_fit(const struct stk_loader *l, const struct making *m, bool dct
 }
 
 /* Whether the device is to decode the whole scan of a file without checkpoints. These are other files in each epoch, so
- * that all get theirs. Rows that the caller asked for, and those that are made again, do not wait for the device. */
+ * that all get theirs. Rows that the caller asked for, and those that are made again, do not wait for the device. Nor
+ * do files that a cache is about to keep: it must not keep damaged ones. */
 static bool wants_scan(const struct stk_loader *l, const struct worker *w, const struct making *m)
 {
     const struct draw *d = m->draw;
+    const bool kept = l->cache.what == STK_CACHE_BYTES && !w->from_cache;
     const int64_t remade = atomic_load_explicit(&l->device.remade, memory_order_relaxed);
     if (remade > 16 && remade * 16 > atomic_load_explicit(&l->device.scans, memory_order_relaxed))
         return false; /* the device cannot decode these files, for some reason */
-    return loader_parcel_decodes(l) && !l->device.joins && !l->order.sampled && w != &l->workers[l->options.threads] &&
-           w->checkpoint_bytes == 0 && hash_mix(d->sample, d->epoch) % 2 == 0;
+    return loader_parcel_decodes(l) && !kept && !l->device.joins && !l->order.sampled &&
+           w != &l->workers[l->options.threads] && w->checkpoint_bytes == 0 && m->image.n < l->device.pitch &&
+           hash_mix(d->sample, d->epoch) % 2 == 0;
 }
 
 /* Lends the checkpoints of a file. Sets what the row may have; returns false if it is nothing. */
@@ -118,7 +121,7 @@ static bool choose(struct stk_loader *l, struct worker *w, const struct making *
     const bool dct = im->form == DESK_DCT || h->dct;
     const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed);
     if (row * SHARES >= share * l->options.batch_size || m->plain || m->kept_bytes > 0 || h->orientation != 1 ||
-        (im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG)
+        (im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG || m->want.crop.w > PARCEL_STRIP)
         return false;
     if (!dct)
         loader_checkpoints_lend(l, w, m);
@@ -183,7 +186,7 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
         return false;
     const size_t at = parcel_aligned(passes.used + sizeof m->draw->repeat);
     region.to = body + at;
-    region.room = room > at ? room - at : 0;
+    region.room = room > at ? room - at : 0; /* 0: the tables fill the row */
     if (!make_region(w, m, &region))
         return false;
     struct parcel p = describe(j, &passes, &region);

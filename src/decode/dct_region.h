@@ -19,7 +19,7 @@ struct dct_region {
     uint8_t *to;
     size_t room;
     bool codes;        /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_groups.h) */
-    bool scan;         /* otherwise, those of its whole scan, if nothing but its codes can be wrong */
+    bool scan;         /* those of its whole scan are wanted, if nothing but its codes can be wrong; not with `codes` */
     bool coefficients; /* otherwise, coefficients are wanted */
     /* Set by the decoder. */
     size_t used;  /* bytes; 0: it did not fit */

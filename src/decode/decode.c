@@ -467,7 +467,7 @@ bool decode_region(struct decoder *d, const uint8_t *bytes, size_t n, const stru
     const struct codec *c = dct_codec();
     const bool file = h->dct && !dct;
     out->used = 0;
-    if (!c || h->format != STK_JPEG || h->orientation != 1 || w->shrink > 1 || !possible(c, h, w)) {
+    if (!c || out->room == 0 || h->format != STK_JPEG || h->orientation != 1 || w->shrink > 1 || !possible(c, h, w)) {
         decoder_drop_checkpoints(d);
         return false;
     }

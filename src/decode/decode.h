@@ -55,9 +55,10 @@ int decode_dct_head(const uint8_t *dct, size_t n, const struct decode_limits *li
 int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const struct head *h, const struct want *w,
                       struct arena *a, struct image *out, stk_error *e);
 
-/* The coefficients or codes that a crop takes, of a JPEG or (dct) of a DCT image, as out->codes and out->coefficients
- * ask. Returns false if they do not fit, or if decode_pixels must make the pixels: another format, several scans, damaged, not upright, unusual. Uses checkpoints
- * and makes new ones as decode_pixels does. Takes no arena. */
+/* The coefficients or codes that a crop takes, of a JPEG or (dct) of a DCT image, or the codes of a whole scan, as
+ * out->coefficients, codes and scan ask. Returns false if they do not fit, or if decode_pixels must make the pixels:
+ * another format, several scans, damaged, not upright, unusual. Uses checkpoints and makes new ones as decode_pixels
+ * does. Takes no arena. */
 bool decode_region(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                    bool dct, struct dct_region *out);
 

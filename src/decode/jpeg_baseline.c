@@ -3,9 +3,9 @@
  * jpeg_baseline.c -- a crop of a plain baseline JPEG.
  *
  * libjpeg decodes a scan from its start in whole rows of MCUs. It reads some bytes ahead, and complains if there are
- * none. A damaged file must get the same verdict here. So this decoder reads everything that libjpeg would have decoded,
- * down to the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see differently
- * is left to libjpeg.
+ * none. A damaged file must get the same verdict here. So this decoder reads everything that libjpeg would have
+ * decoded, down to the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see
+ * differently is left to libjpeg.
  */
 #include "decode/jpeg_baseline.h"
 
@@ -128,14 +128,17 @@ static void complete(struct jpeg_baseline *b, const struct jpeg_frame *f, const 
         c->n = n;
 }
 
+static bool wants_codes(const struct image_job *job)
+{
+    return job->region && job->region->codes;
+}
+
 /* Copies the coded bytes of the crop, if known checkpoints delimit them. */
 static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
 {
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
-    if (!job->region || !job->region->codes)
-        return false;
-    complete(b, f, job);
-    return (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
+    return wants_codes(job) &&
+           (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
            jpeg_scan_is_good(f) && jpeg_groups_write(job->region, f, &need, &b->checkpoints, job->bytes, job->n);
 }
 
@@ -162,13 +165,15 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
     if (!jpeg_checkpoints_read(&b->checkpoints, job->checkpoints, job->checkpoint_bytes, f, job->bytes, job->n))
         jpeg_checkpoints_reset(&b->checkpoints, f);
     int32_t known = b->checkpoints.n;
+    if (wants_codes(job))
+        complete(b, f, job);
     bool ok = copy_codes(b, f, job) || decode(b, f, job, out);
     if (!ok && known > 0 && !job->ranges && !job->region) {
         jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
     }
-    if (ok)
+    if (ok && !wants_codes(job))
         complete(b, f, job);
     if (ok && b->checkpoints.n > known &&
         jpeg_checkpoints_write(&b->checkpoints, f, orientation_of(job->head), job->bytes, job->n, &b->blob))

@@ -49,11 +49,13 @@ static const uint8_t *copy_bytes(struct buf *out, const uint8_t *from, const uin
     return from;
 }
 
-/* The bytes of n groups from `at` on, which are in one row, and where each group starts. */
+/* The bytes of n groups from `at` on, which are in one row, and where each group starts. If they are the last ones of
+ * the scan, it must end behind them. */
 static bool add_row(struct buf *out, const struct jpeg_checkpoint *at, int32_t n, const uint8_t *file, size_t file_n,
-                    struct jpeg_group *groups)
+                    bool last, struct jpeg_group *groups)
 {
     const uint64_t from = at[0].bit / 8, behind = (at[n].bit + 7) / 8;
+    const uint8_t *stopped = NULL;
     if (behind > file_n || behind < from)
         return false;
     for (int32_t i = 0; i <= n; i++) {
@@ -61,13 +63,13 @@ static bool add_row(struct buf *out, const struct jpeg_checkpoint *at, int32_t n
         memcpy(groups[i].dc, at[i].dc, sizeof groups[i].dc);
         groups[i].unused = 0;
         const uint8_t *end = file + (i < n ? at[i + 1].bit / 8 : behind);
-        const uint8_t *stopped = copy_bytes(out, file + at[i].bit / 8, end, file + file_n);
+        stopped = copy_bytes(out, file + at[i].bit / 8, end, file + file_n);
         if (!stopped || stopped < end)
             return false;
     }
     for (int32_t i = 0; i <= n; i++)
         groups[i].stop = (uint32_t)out->len;
-    return true;
+    return !last || (file + file_n - stopped >= 2 && stopped[0] == 0xff && stopped[1] == EOI);
 }
 
 /* In groups of `every` MCUs. */
@@ -103,9 +105,11 @@ bool jpeg_groups_write(struct dct_region *p, const struct jpeg_frame *f, const s
     if (buf_reserve(&out, out.len + row_bytes * (size_t)p->down))
         return false;
     out.len += row_bytes * (size_t)p->down;
-    for (int32_t y = need->y0; y < need->y1; y++, to += across + 1)
-        if (!add_row(&out, &c->at[y * c->across + first], across, file, n, to))
+    for (int32_t y = need->y0; y < need->y1; y++, to += across + 1) {
+        const bool last = y + 1 == f->mcus_y && first + across == c->across;
+        if (!add_row(&out, &c->at[y * c->across + first], across, file, n, last, to))
             return false;
+    }
     if (buf_add(&out, slack, sizeof slack))
         return false;
     p->used = out.len;

@@ -18,7 +18,7 @@ enum { FILES = 400, DAMAGED_FROM = 240, BATCH = 16 };
 static struct {
     unsigned char *bytes;
     unsigned long n;
-} files[FILES];
+} files[FILES + 1];
 static bool ready;
 static int64_t first, count; /* of the files that are read */
 
@@ -230,6 +230,32 @@ static void damaged_files_are_made_again(void)
     }
 }
 
+/* A cache of files must not keep a damaged one. */
+static void files_to_keep_are_decoded_here(void)
+{
+    NEEDS_GPU();
+    first = DAMAGED_FROM, count = FILES - DAMAGED_FROM;
+    stk_options o = some_options(ops[0]);
+    o.cache = STK_CACHE_BYTES;
+    CHECK_EQ(compare(o, 1), 0);
+    compare(o, 3);
+}
+
+/* The tables of this resize take all of the room of a row but a few bytes. */
+static void tables_may_fill_a_row(void)
+{
+    NEEDS_GPU();
+    struct test_image p = test_image_make(64, 6, 3, 1);
+    compress(&p, FILES);
+    test_image_done(&p);
+    first = FILES, count = 1;
+    for (int w = 9680; w <= 9840; w += 16) {
+        char op[40];
+        snprintf(op, sizeof op, "Resize((6, %d))", w);
+        compare(some_options(op), 3);
+    }
+}
+
 /* Repeats of a sample have draws of their own. */
 static void good_and_damaged_files_are_mixed(void)
 {
@@ -255,7 +281,8 @@ int main(int argc, char **argv)
     make_files();
     stk_gpu gpu;
     ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
-    TESTS(T(good_files_need_no_checkpoints), T(damaged_files_are_made_again), T(good_and_damaged_files_are_mixed))
+    TESTS(T(good_files_need_no_checkpoints), T(damaged_files_are_made_again), T(good_and_damaged_files_are_mixed),
+          T(files_to_keep_are_decoded_here), T(tables_may_fill_a_row))
 }
 
 #else

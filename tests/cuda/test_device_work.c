@@ -153,7 +153,7 @@ static void jpegs_are_finished_there(void)
     CHECK(decoded > SAMPLES / 2);
 }
 
-/* From the second epoch on, whatever the crops, because the checkpoints of a file are completed when it is met again. */
+/* From the second epoch on, whatever the crops: the checkpoints of a file are completed when it is met again. */
 static void all_codes_are_decoded_there(void)
 {
     NEEDS_GPU();
@@ -221,8 +221,8 @@ static void the_share_follows_the_load(void)
     }
 }
 
-/* Workers that take 300 us for a row, or 20 us if the device has its codes, and a program that takes a row every 100 us:
- * wherever the share starts, it settles, and no higher than is needed. */
+/* Workers that take 300 us for a row, or 20 us if the device has its codes, and a program that takes a row every
+ * 100 us: wherever the share starts, it settles, and no higher than is needed. */
 static void the_share_settles(void)
 {
     for (int threads = 1; threads <= 8; threads++)
