@@ -9,9 +9,9 @@
  * has the GIL.
  *
  * From 3.12 on, a child resets the interpreter's lock before it takes it (gh-112275). Later versions,
- * 3.14 at the latest, also hold it during the fork. There our lock would be taken after it by the thread that forks, and
- * before it by a thread of the engine: both would wait forever. So only 3.11 gets our lock. The extension is built for
- * the stable ABI, so the version is known at run time only.
+ * 3.14 at the latest, also hold it during the fork. There our lock would be taken after it by the thread that forks,
+ * and before it by a thread of the engine: both would wait forever. So only 3.11 gets our lock. The extension is built
+ * for the stable ABI, so the version is known at run time only.
  */
 #include "extension.h"
 

@@ -25,10 +25,13 @@ struct loader_pace {
     const char *why; /* the reason for the last decision; NULL: there was none */
 };
 
-/* What they say, as parts of the time: the caller waited, and of that for the device; the workers had no work. And the part of the cores of this
- * process that the workers used; the part of its share of the rows that the device finished. */
+/* The measurements of some batches, from 0 to 1. */
 struct parcel_load {
-    double waited, device, idle, cores, taken;
+    double waited; /* time for which the caller waited */
+    double device; /* of it, for the device */
+    double idle;   /* time for which the workers had nothing to do */
+    double cores;  /* cores of this process that the workers used */
+    double taken;  /* rows that the device finished, of those that it may */
 };
 struct parcel_choice {
     int share;

@@ -14,7 +14,7 @@ CLI_BASE = ("base/json.h", "base/nearest.h")  # parts of the engine that the com
 FUNCTION_LINES, FILE_LINES, SRC_LINES = 100, 700, 500  # longer is an error; SRC_LINES: of a file in src/
 API_LINES = 1000  # of stoker.h, which is the whole public API
 FUNCTION_MUCH, FILE_MUCH = 60, 450  # longer is a warning
-COLUMNS, PARAGRAPH = 120, 6  # of documents: the width of a line, and the lines of a paragraph of docs/design.md
+COLUMNS, PARAGRAPH = 120, 6  # the width of a line; the lines of a paragraph of docs/design.md
 
 # Headers of C, POSIX, Linux and the compiler; every other <header> belongs to a foreign library.
 SYSTEM = set(
@@ -120,6 +120,8 @@ def check_c(path: Path, text: str, users: dict[str, set[Path]]) -> None:
     if len(lines) > FILE_MUCH:
         say(path, len(lines), f"{len(lines)} lines", warning=test or len(lines) <= most)
     for n, line in enumerate(lines, 1):
+        if len(line) > COLUMNS:
+            say(path, n, f"{len(line)} columns; {COLUMNS} at most")
         if re.match(r" \*.*\. \([2-9]\) ", line):
             say(path, n, "an item of a list is not at the start of its line")
     check_includes(path, text, users)

@@ -53,7 +53,8 @@ int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels
 void cuda_send_done(struct cuda_send *s);
 /* Room for bytes that kernels read; sending makes more if it needs more. */
 int cuda_send_reserve(struct cuda_send *s, size_t raw, stk_error *e);
-/* Lets items have parcels, also of codes, with this much scratch memory. levels->tables may be NULL: bytes stay bytes. */
+/* Lets items have parcels, also of codes, with this much scratch memory. levels->tables may be NULL: bytes stay
+ * bytes. */
 int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, bool codes, stk_error *e);
 /* Adds the batches that have arrived to the statistics. Needs the context and the lock of the device. */
 void cuda_send_count(struct cuda_send *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes one group of MCUs, block by
- * block, and makes their samples.
+ * parcel_huffman.h -- what one thread of the device does to the codes of a parcel: it decodes one group of MCUs, block
+ * by block, and makes their samples.
  *
  * As parcel_work.h, this is compiled for the device and, for tests, for the CPU. decode/jpeg_groups.h describes the
  * region; the C of decode/jpeg_entropy.c defines the result.

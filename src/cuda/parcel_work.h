@@ -44,7 +44,7 @@ enum {
     PARCEL_LANES = 96,      /* blocks that the threads of a block expand at a time: of whole chunks */
     PARCEL_PITCH = 68,      /* from block to block near the threads: keeps their accesses apart */
     PARCEL_ROWS = 4,        /* that a thread takes in a pass across */
-    PARCEL_STRIP_ROWS = 12, /* at most; a multiple of these */
+    PARCEL_STRIP_ROWS = 12, /* at most; a multiple of PARCEL_ROWS, so that no thread has less to do */
     PARCEL_TILE = 1024      /* things that the threads of a block do, if they share nothing */
 };
 

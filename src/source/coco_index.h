@@ -4,7 +4,7 @@
  * values are parsed when a sample is read.
  *
  *     coco_index_read(&x, fd, ignore, e)
- *     x.annotations[x.starts[i]] ... x.annotations[x.starts[i + 1] - 1] are the annotations of image i, in the file's order
+ *     x.annotations[x.starts[i]] ... x.annotations[x.starts[i + 1] - 1] are those of image i, in the file's order
  */
 #ifndef COCO_INDEX_H
 #define COCO_INDEX_H

@@ -231,8 +231,8 @@ uint64_t plan_head_text(const struct plan *p, char *buf, size_t n);
 int64_t plan_soft_classes(const struct plan *p); /* 0: there are no such ops, and labels stay integers */
 /* The row of a label, from 0 to the number of classes - 1, before rows are combined. */
 void plan_soft_label(const struct plan *p, int64_t label, float *row);
-/* Combines n rows in place; only rows whose valid[i] is not 0 take part. d->sample is the position of the first row. The
- * draws depend on the position of the first row that takes part.
+/* Combines n rows in place; only rows whose valid[i] is not 0 take part. d->sample is the position of the first row.
+ * The draws depend on the position of the first row that takes part.
  * `spare` has plan_blend_spare(p, n) bytes, aligned to 64. */
 size_t plan_blend_spare(const struct plan *p, int64_t n);
 void plan_blend(const struct plan *p, const struct draw *d, uint8_t *image, float *label, const uint8_t *valid,

@@ -224,8 +224,8 @@ void points_begin(const struct points *p, struct gather *g)
 
 /* ------------------------------------------------------------------ hue on tensors */
 
-/* torchvision's adjust_hue on tensors of bytes, operation by operation, in single precision. The kernel `hue` does it as
- * Pillow does, with 256 hues. */
+/* torchvision's adjust_hue on tensors of bytes, operation by operation, in single precision. The kernel `hue` does it
+ * as Pillow does, with 256 hues. */
 
 static float unit(float v)
 {
