@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a GPU's speed on synthetic data a loader feeds, and how fast loaders are alone.
 
-    python bench/gpu.py PHOTOS [--images 100000] [--model resnet18] [--size 224] [--only "device,device dct"] [--json OUT]
+    python bench/gpu.py PHOTOS [--images 100000] [--model resnet18] [--size 224] [--only "device,device dct"] [--json F]
 
-Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders. Its files are linked in a
-temporary folder as often as an epoch needs them: the first epoch includes the start of the loader, which would be much
-of a short one. Every loader feeds the same compiled model, bf16,
-channels last, for some epochs; the table has images per second and their share of synthetic speed, measured with each
-loader, and how many cores were busy. "device" is device="cuda", with device_work="auto" or the one that the name of the
-row ends with.
+Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders. Its files are linked in
+a temporary folder as often as an epoch needs them: the first epoch includes the start of the loader, which would be
+much of a short one. Every loader feeds the same compiled model, bf16, channels last, for some epochs; the table has
+images per second and their share of synthetic speed, measured with each loader, and how many cores were busy. "device"
+is device="cuda", with device_work="auto" or the one that the name of the row ends with.
 """
 
 import argparse

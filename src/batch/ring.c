@@ -338,13 +338,8 @@ static struct timespec deadline_in(int ms)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += ms % 1000 * 1000000L;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000L;
-    }
-    return t;
+    const int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
+    return (struct timespec){.tv_sec = t.tv_sec + ms / 1000 + ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads)
