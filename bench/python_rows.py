@@ -4,12 +4,13 @@
     python_rows.py PHOTOS [--workers 2] [--rounds 3] [--only tokens,small]
     python_rows.py PHOTOS --costs
 
-Every measurement is a process of its own and one epoch, without the first batch, which pays for the start; each worker
-makes at least 6 batches. A ratio is the median of the rounds' own. MiB is the memory of all processes together, common
-pages counted once; shared memory is counted for the whole machine, so nothing else may use it meanwhile. The step is
-the time of a fixed piece of work in the training thread beside the loader, divided by its time without one; for it, the
-loader has at most as many workers as leave a core free for that thread. The last line has the same beside a process
-that only computes: cores of a virtual machine may share one of the host's.
+Every measurement is a process of its own. The speed is that of one epoch, without the first batches, which pay for the
+start; each worker makes at least 12 batches after that. A ratio is the median of the rounds' own. MiB is the memory of
+all processes together in a second epoch, common pages counted once; shared memory is counted for the whole machine, so
+nothing else may use it meanwhile. The step is the time of a fixed piece of work in the training thread beside the
+loader, divided by its time without one; for it, the loader has at most as many workers as leave a core free for that
+thread. The last line has the same beside a process that only computes: cores of a virtual machine may share one of the
+host's.
 
 --costs prints what Stoker itself costs for a row, in microseconds of CPU time: in the training process, in the worker
 process without the user's code, and seeding.
@@ -185,23 +186,39 @@ def loader_of(kind: str, dataset: Any, workers: int) -> Any:
     import stoker
 
     cls = stoker.DataLoader if kind == "stoker" else data.DataLoader
-    enough = 6 * BATCH * workers
+    enough = 14 * BATCH * workers
     sampler = data.RandomSampler(dataset, replacement=enough > len(dataset), num_samples=max(enough, len(dataset)))
     return cls(dataset, BATCH, sampler=sampler, num_workers=workers)
 
 
-def measure(kind: str, dataset: Any, workers: int) -> dict[str, float]:
-    shared, loader = shared_bytes(), loader_of(kind, dataset, workers)
+def speed(loader: Any) -> dict[str, float]:
+    """Of one epoch, once all workers have made a batch: they start one after the other."""
     start = time.perf_counter()
     batches = iter(loader)
     next(batches)
-    began, samples, memory = time.perf_counter(), 0, 0
-    between = 3 if workers <= 4 else workers  # a look takes a while
-    for n, batch in enumerate(batches):
+    first = time.perf_counter() - start
+    for _ in range(2 * loader.num_workers):
+        next(batches)
+    began, samples = time.perf_counter(), 0
+    for batch in batches:
         samples += len(batch[0])
-        if n % between == 0 and 0 < n <= 4 * between:
-            memory = max(memory, own_bytes() + shared_bytes() - shared)
-    return {"rate": samples / (time.perf_counter() - began), "memory": memory, "first": began - start}
+    return {"rate": samples / (time.perf_counter() - began), "first": first}
+
+
+def memory(loader: Any, shared: int) -> int:
+    """The highest of four readings, in an epoch of its own: a reading of many processes takes a while."""
+    most, between = 0, max(3, loader.num_workers)
+    for n, _ in enumerate(loader):
+        if n % between == 0 and n > 0:
+            most = max(most, own_bytes() + shared_bytes() - shared)
+        if n == 4 * between:
+            break
+    return most
+
+
+def measure(kind: str, dataset: Any, workers: int) -> dict[str, float]:
+    shared, loader = shared_bytes(), loader_of(kind, dataset, workers)
+    return {**speed(loader), "memory": memory(loader, shared)}
 
 
 def step(kind: str, dataset: Any, workers: int) -> float:
