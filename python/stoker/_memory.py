@@ -8,7 +8,6 @@ import ctypes
 import mmap
 import os
 import weakref
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,12 @@ import numpy as np
 from ._errors import Error
 
 SEGMENT = 256 << 20  # bytes of address space
-FREE, LEFT = 1, 2  # what the trainer says of a segment that it no longer uses: a process it has forked may still use it
+# What the trainer says of a segment that it no longer uses. LEFT: a process that it has forked may still use it.
+FREE, LEFT = 1, 2
+
+# Objects with memory and descriptors that are not closed. The collector must not find them: it calls the finalizers of
+# all that it found before any __del__. close() would then touch memory and descriptors that others have got since.
+unclosed: set[Any] = set()
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -25,9 +29,11 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
-def close_all(fds: Iterable[int]) -> None:
-    """Descriptors; -1 is none. The loop is in C, so that Ctrl-C does not come between two of them."""
-    collections.deque(map(os.close, [fd for fd in fds if fd >= 0]), 0)
+def close_all(fds: list[int]) -> None:
+    """Descriptors; -1 is none, which all of them are afterwards. The loop is in C, so that Ctrl-C does not come between
+    two of them."""
+    taken, fds[:] = list(fds), [-1] * len(fds)
+    collections.deque(map(os.close, [fd for fd in taken if fd >= 0]), 0)
 
 
 class Memory:
@@ -39,7 +45,8 @@ class Memory:
             why = os.strerror(ctypes.get_errno())
             raise Error(f"cannot map the memory of a batch: {why}; a program that keeps many batches must copy them")
         self.address, self.size = address, size
-        weakref.finalize(self, _libc.munmap, address, size).atexit = False
+        self._unmap = weakref.finalize(self, _libc.munmap, address, size)
+        self._unmap.atexit = False
 
     def view(self) -> Any:
         """A buffer that keeps the memory mapped. Not a memoryview: NumPy would keep another one of its own."""
@@ -53,4 +60,5 @@ class Memory:
 
     def empty(self) -> None:
         """Gives the memory back; it reads as zeros."""
-        _libc.madvise(self.address, self.size, mmap.MADV_REMOVE)
+        if self._unmap.alive:
+            _libc.madvise(self.address, self.size, mmap.MADV_REMOVE)

@@ -4,16 +4,20 @@
 Without them, each worker would keep the memory of a finished batch until its next one. A table in shared memory says
 who has a segment:
 
-    FREE -> a worker, as its negative pid -> TRAINER -> FREE
-                                                     -> LEFT: a process that the trainer has forked may still use it
+    FREE -> a worker, as its negative pid -> the message of a batch -> TRAINER -> FREE
+     ^                 |                                                  |
+     +-- it is not sent, or the worker has ended                         LEFT: a process that the trainer has forked
+     +-- the trainer put another one in its place                      <--'    may still use it
 
 Workers take segments under a lock of the table's file, which the kernel releases if its owner dies. The other changes
-are made by the one process that has the segment. There are only so many segments; each worker makes more of its own.
+are made by the one process that has the segment. A worker may also keep a segment, whoever has it: then no worker takes
+it. There are only so many segments; each worker makes more of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import resource
@@ -22,16 +26,29 @@ from collections.abc import Callable, Iterator
 from multiprocessing import reduction
 from typing import Any
 
-from ._memory import FREE, LEFT, SEGMENT, Memory, close_all
+from ._errors import Error
+from ._memory import FREE, LEFT, SEGMENT, Memory, close_all, unclosed
 
 TRAINER = 0
+SENT = 1 << 32  # subtracted from the negative pid once the segment is in a message
 MOST = 64  # segments; each takes a descriptor in every process
-COLUMNS = 4
+COLUMNS = 6
 
 
-def _attached(n: int, fds: list[Any]) -> Pool:
+def _attached(n: int, fds: list[Any], trainer: int, made: list[int]) -> Pool:
     """In a worker that was not forked."""
-    return Pool(n, [fd if fd == -1 else fd.detach() for fd in fds])
+    return Pool(n, [fd if fd == -1 else fd.detach() for fd in fds], trainer, made)
+
+
+def _new(size: int) -> int:
+    """A descriptor of new memory."""
+    fd = os.memfd_create("stoker")
+    try:
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 class Maps(dict[int, Memory]):
@@ -62,14 +79,17 @@ class Maps(dict[int, Memory]):
 class Pool:
     """The trainer makes one for its workers. Each process has its own object, and all have the same table."""
 
-    def __init__(self, n: int, fds: list[int]) -> None:
-        """fds: of the table, and of each segment; -1: it was left."""
-        self.n, self._fds = n, fds
+    def __init__(self, n: int, fds: list[int], trainer: int, made: list[int]) -> None:
+        """fds: of the table, and of each segment; -1: not opened. made: which of the segments in a row each is."""
+        self.n, self._fds, self._trainer, self._made = n, fds, trainer, made
         self._close_fds = weakref.finalize(self, close_all, fds)
         self._close_fds.atexit = False
         table = Memory(fds[0], 8 * COLUMNS * n).as_bytes().cast("q")
-        self.owner, self.kept, self.filled, self._uses = (table[k * n : (k + 1) * n] for k in range(COLUMNS))
+        columns = [table[k * n : (k + 1) * n] for k in range(COLUMNS)]
+        self.owner, self.kept, self.filled, self._uses = columns[:4]
+        self._fd, self._latest = columns[4:]  # of the segment that is used now: the trainer's descriptor, and `made`
         self.maps = Maps()
+        self._closed_to_us: set[int] = set()  # segments that this process cannot open
         self._seen: dict[int, int] = {}  # segments that were free at the last look, and how often they had been used
 
     @classmethod
@@ -78,43 +98,62 @@ class Pool:
         fds: list[int] = []
         try:
             for size in [8 * COLUMNS * n] + n * [SEGMENT]:
-                fds.append(os.memfd_create("stoker"))
-                os.ftruncate(fds[-1], size)
+                fds.append(_new(size))
         except BaseException:
             close_all(fds)
             raise
-        pool = cls(n, fds)
+        pool = cls(n, fds, os.getpid(), [0] * n)
         for s in range(n):
             pool.owner[s] = FREE
+        unclosed.add(pool)
         return pool
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _attached, (self.n, [fd if fd == -1 else reduction.DupFd(fd) for fd in self._fds])
+        fds = [fd if fd == -1 else reduction.DupFd(fd) for fd in self._fds]
+        return _attached, (self.n, fds, self._trainer, list(self._made))
 
     def memory(self, s: int) -> Memory:
         if s not in self.maps:
+            if self._fds[1 + s] == -1:
+                self._fds[1 + s] = self._opened(s)
             self.maps[s] = Memory(self._fds[1 + s], SEGMENT)
         return self.maps[s]
 
-    def _forget_left(self) -> None:
-        """Their memory goes when the last process has let go of it."""
-        for s in [s for s in range(self.n) if self.owner[s] == LEFT and self._fds[1 + s] >= 0]:
-            self.maps.pop(s, None)
-            fd, self._fds[1 + s] = self._fds[1 + s], -1  # Ctrl-C must not have it closed twice
+    def _opened(self, s: int) -> int:
+        """A worker's descriptor of a segment that the trainer has made later."""
+        if self._trainer == os.getpid():
+            raise Error("the loader is closed", stage="read")
+        path = f"/proc/{self._trainer}/fd/{self._fd[s]}"
+        if not os.readlink(path).startswith("/memfd:stoker "):
+            raise FileNotFoundError(errno.ENOENT, "the trainer has closed it", path)
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def _drop(self, s: int) -> None:
+        """The memory goes when the last process has let go of it."""
+        self.maps.pop(s, None)
+        fd, self._fds[1 + s] = self._fds[1 + s], -1  # Ctrl-C must not have it closed twice
+        if fd >= 0:
             os.close(fd)
+
+    def _follow(self) -> None:
+        """Drops segments that the trainer has replaced."""
+        for s in [s for s in range(self.n) if self._made[s] != self._latest[s]]:
+            self._drop(s)
+            self._made[s] = self._latest[s]
 
     # ---------------------------------------------------------------- a worker's side
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        fcntl.lockf(self._fds[0], fcntl.LOCK_EX)
         try:
+            fcntl.lockf(self._fds[0], fcntl.LOCK_EX)
             yield
         finally:
             fcntl.lockf(self._fds[0], fcntl.LOCK_UN)
 
     def _free(self) -> list[int]:
-        return [s for s in range(self.n) if self.owner[s] == FREE and not self.kept[s]]
+        out = self._closed_to_us
+        return [s for s in range(self.n) if self.owner[s] == FREE and not self.kept[s] and s not in out]
 
     def take(self, n: int) -> int | None:
         """A free segment, if possible one that holds as much memory as is needed.
@@ -129,7 +168,12 @@ class Pool:
                 return None
             self.owner[s], self._uses[s] = -os.getpid(), self._uses[s] + 1
         try:
+            self._follow()
             self.memory(s)
+        except OSError:  # /proc is not there, or not for this process
+            self._closed_to_us.add(s)
+            self.owner[s] = FREE
+            return self.take(n)
         except BaseException:
             self.owner[s] = FREE
             raise
@@ -147,9 +191,17 @@ class Pool:
         """A segment that was taken is not sent."""
         self.owner[s] = FREE
 
+    def give_all_back(self) -> None:
+        """The same for all that an exception has left behind."""
+        self.forget(os.getpid(), sent=False)
+
+    def send(self, s: int) -> None:
+        """A segment is about to be sent."""
+        self.owner[s] = -os.getpid() - SENT
+
     def tidy(self) -> None:
         """Gives the memory of segments back that no worker has used since the last call."""
-        self._forget_left()
+        self._follow()
         self.empty(lambda s: self._seen.get(s) == self._uses[s])
         self._seen = {s: self._uses[s] for s in self._free()}
 
@@ -160,31 +212,51 @@ class Pool:
                 if s not in self._free() or not which(s):
                     continue
                 self.owner[s] = -os.getpid()
-            self.memory(s).empty()
-            self.filled[s] = 0
-            self.owner[s] = FREE
+            try:
+                self._follow()
+                self.memory(s).empty()
+                self.filled[s] = 0
+            except OSError:
+                self._closed_to_us.add(s)
+            finally:
+                self.owner[s] = FREE
 
     # ---------------------------------------------------------------- the trainer's side
 
     def lend(self, s: int, returned: Callable[..., None], *arguments: Any) -> Any:
         """A buffer of a segment that a worker has sent, as Maps.lend() makes it."""
-        self._forget_left()
+        self._replace_left()
         self.memory(s)
-        self.owner[s] = TRAINER  # first: after Ctrl-C, returned() may come when another worker has the segment
+        self.owner[s] = TRAINER  # before the buffer exists: once it is gone, a worker may have the segment
         return self.maps.lend(s, returned, self.owner, *arguments)
 
-    def forget(self, pid: int) -> None:
-        """A worker has ended: what it did not send is free."""
+    def _replace_left(self) -> None:
+        """Puts new segments in the place of those that were left. Without descriptors, another call tries it again."""
+        for s in [s for s in range(self.n) if self.owner[s] == LEFT]:
+            self._drop(s)
+            try:
+                self._fds[1 + s] = _new(SEGMENT)
+            except OSError:
+                return
+            self._made[s] += 1
+            self._fd[s], self._latest[s], self.filled[s] = self._fds[1 + s], self._made[s], 0
+            self.owner[s] = FREE
+
+    def forget(self, pid: int, sent: bool = True) -> None:
+        """A worker has ended: what it has is free. sent: also what it has sent."""
         for s in range(self.n):
-            if self.owner[s] == -pid:
+            if self.owner[s] == -pid or (sent and self.owner[s] == -pid - SENT):
                 self.owner[s] = FREE
-            if self.kept[s] == pid:
+            if sent and self.kept[s] == pid:
                 self.kept[s] = 0
 
     def close(self) -> None:
         """The workers have ended. Gives memory back that a process of another loader may have inherited."""
-        for s in range(self.n):
-            if self.filled[s] and self.owner[s] != LEFT and s not in self.maps.lent:
-                self.memory(s).empty()
-        self.maps.clear()
-        self._close_fds()
+        unclosed.discard(self)
+        try:
+            for s in range(self.n):
+                if self.filled[s] and self.owner[s] != LEFT and s not in self.maps.lent:
+                    self.memory(s).empty()
+        finally:
+            self.maps.clear()
+            self._close_fds()

@@ -3,7 +3,7 @@
 
 A large tensor has a segment of its own, so that a program that keeps the masks of a batch does not keep its images.
 If a batch has many of them, the last ones share segments. Small ones, such as labels, share a segment with others, and
-the trainer copies them.
+the trainer copies them. The trainer gets all segments of a batch, and returns them one by one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Segments:
     """The worker's side: segments of the pool, and of its own where the pool has none left."""
 
     def __init__(self, returned: memoryview, pool: Pool) -> None:
-        """returned: a byte for each segment of its own; FREE or LEFT: the trainer no longer uses it."""
+        """returned: a byte for each segment of its own; 0: the trainer may use it, else FREE or LEFT."""
         self.returned, self.pool = returned, pool
         self.maps: list[Memory | None] = []  # None: was left
         self.filled: list[int] = []  # bytes that hold memory, for each segment of its own
@@ -57,6 +57,7 @@ class Segments:
         """Begins a batch."""
         self.needed, self.used = max(1, len(self.used)), []
         self.let_go()
+        self.pool.give_all_back()  # of a batch that failed: an exception may have come anywhere
         self.pool.tidy()
         self.tidy()
 
@@ -82,6 +83,11 @@ class Segments:
         self.slow = seconds > SLOW * self.cost * sum(self._filled(segment) for segment in self.used)
         self._keep()
 
+    def send(self) -> None:
+        """The batch is about to be sent."""
+        for segment in [s for s in self.used if s >= COMMON]:
+            self.pool.send(segment - COMMON)
+
     def drop(self) -> None:
         """The batch under way is not sent."""
         self._keep()
@@ -100,7 +106,7 @@ class Segments:
                 self.kept.add(segment)
 
     def let_go(self) -> None:
-        """The batch is sent. The user's code may have kept a part of it."""
+        """Lets others take segments that the user's code in this worker has not kept."""
         for segment in [s for s in self.kept if not self._held(s)]:
             self.pool.let_go(segment - COMMON)
             self.kept.remove(segment)

@@ -42,7 +42,7 @@ import numpy as np
 from ._channel import Channel, channel, framed
 from ._deferred import has_getitems
 from ._errors import DataError, Error
-from ._memory import FREE, LEFT, Memory, close_all
+from ._memory import FREE, LEFT, Memory, close_all, unclosed
 from ._output import framework
 from ._pool import Maps, Pool
 from ._seeds import mixed, own_generators, seed_all
@@ -273,6 +273,8 @@ class _Worker:
             raise  # of the user's code: this process ends
         except BaseException as error:
             self.segments.drop()
+            self.placed.clear()  # the exception may have a tensor of the batch
+            self.blocks.clear()
             return self.reply(task.number, failure_of(error), [])
 
     def run(self, failed: BaseException | None) -> None:
@@ -282,6 +284,7 @@ class _Worker:
             self.segments.begin()
             self.samples.board[0], self.samples.board[1], self.samples.board[2] = 0, task.number + 1, 0
             message = self.make(task) if failed is None else self.reply(task.number, failure_of(failed), [])
+            self.segments.send()
             self.pipe.send(message, list(self.segments.fresh.values()))
             while self.segments.fresh:
                 os.close(self.segments.fresh.popitem()[1])
@@ -374,6 +377,7 @@ def _close_ends() -> None:
     for end in list(_ends):
         end.close()
     _ends.clear()
+    unclosed.clear()
     _children().difference_update(_started)  # a child would end them when it exits
 
 
@@ -386,7 +390,7 @@ os.register_at_fork(before=_count_fork, after_in_parent=_count_fork, after_in_ch
 
 
 def _give_back(maps: weakref.ref[Maps], returned: Any, segment: int, owner: int, forked: int) -> None:
-    """The trainer no longer uses a segment. The worker must not write to it if a child of the trainer may have it."""
+    """The trainer no longer uses a segment. No worker must write to it if a child of the trainer may have it."""
     if os.getpid() != owner:
         return  # a child
     left = forked != _forked
@@ -430,6 +434,7 @@ class _Process:
             self.pipe, theirs = channel()
             self.life, their_life = Pipe()
             _ends.update((self.pipe, self.life))
+            unclosed.add(self)
             try:
                 self.process = start(theirs, their_life)
             except BaseException:
@@ -492,12 +497,8 @@ class _Process:
         """The sample under way, if it stands in for a bad one."""
         return self.board[2] - 1 if self.board and self.board[2] else None
 
-    def _read(self) -> Any:
-        """The next message. Maps the memory that comes with it; the first one is the board."""
-        with _interrupts_later() if self.board is None else contextlib.nullcontext():
-            return self._mapped(*self.pipe.recv())
-
     def _mapped(self, message: Any, fds: list[int]) -> Any:
+        """The message. Maps the memory that comes with it; the first one is the board."""
         try:
             if message is None:
                 board = Memory(fds[0], BOARD + MOST_SEGMENTS).as_bytes()
@@ -514,17 +515,23 @@ class _Process:
         with self.whole():
             return self._receive()
 
-    def _receive(self) -> Reply | None:
-        message = self._read()
-        if message is None:
-            return None
-        number, text, bads, used, _, counters = message
+    def _lent(self, used: list[int]) -> dict[int, Any]:
+        """The buffers of a batch."""
         views = {}
         for segment in used:
             if segment >= COMMON:
                 views[segment] = self.pool.lend(segment - COMMON, _give_back, os.getpid(), _forked)
             else:
                 views[segment] = self.maps.lend(segment, _give_back, self.returned, os.getpid(), _forked)
+        return views
+
+    def _receive(self) -> Reply | None:
+        with _interrupts_later():  # a segment would be lost
+            message = self._mapped(*self.pipe.recv())
+            if message is None:
+                return None
+            number, text, bads, used, _, counters = message
+            views = self._lent(used)
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
@@ -538,6 +545,7 @@ class _Process:
 
     def close(self) -> None:
         """The process has ended, or was never there."""
+        unclosed.discard(self)
         for end in (self.pipe, self.life):
             _ends.discard(end)
             end.close()
@@ -642,11 +650,14 @@ class Workers:
         self._stillborn = [0] * count  # processes in a row that died before their first task, in each place
         self._found: list[Reply] = []  # outlives an exception of another worker
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
-        with _interrupts_later(), _start_errors():
-            self.pool = Pool.make(count)
-            self._selector = selectors.DefaultSelector()
+        with _interrupts_later(), _start_errors(), contextlib.ExitStack() as undo:
             self._wake = os.eventfd(0)
+            undo.callback(os.close, self._wake)
+            self._selector = selectors.DefaultSelector()
+            undo.callback(self._selector.close)
             self._selector.register(self._wake, selectors.EVENT_READ)
+            self.pool = Pool.make(count)
+            undo.pop_all()
         try:
             for i in range(count):
                 with _interrupts_later():
@@ -710,7 +721,14 @@ class Workers:
         self._check_open()  # in a forked child, a thread that it does not have may hold the lock
         with self._lock:
             self._check_open()
-            yield
+            try:
+                yield
+            except Error:
+                raise
+            except Exception:  # such as that of a closed selector
+                self._check_open()
+                raise
+            self._check_open()  # a signal handler may have closed them: then this memory is not a batch any more
 
     def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: the timeout has passed."""
@@ -845,21 +863,23 @@ class Workers:
 
     def _close(self) -> None:
         os.eventfd_write(self._wake, 1)
-        with self._lock:
-            self._past, processes, self.processes = self.counters(), self.processes, []
-            self._selector.close()
-            os.close(self._wake)
+        with contextlib.ExitStack() as last:  # also after an exception
+            last.callback(self.pool.close)
+            with self._lock:
+                self._past, processes, self.processes = self.counters(), self.processes, []
+                self._selector.close()
+                os.close(self._wake)
+                last.callback(unclosed.difference_update, processes)  # a second Ctrl-C may leave some open
+                for one in processes:
+                    last.callback(one.close)
+                    one.pipe.close()
+            began = time.monotonic()
+            for one in sorted(processes, key=lambda p: not p.tasks):  # busy ones first
+                one.process.join(max(0.0, began + (GRACE_S if one.tasks else IDLE_GRACE_S) - time.monotonic()))
+                if one.process.is_alive():
+                    one.process.kill()
             for one in processes:
-                one.pipe.close()
-        began = time.monotonic()
-        for one in sorted(processes, key=lambda p: not p.tasks):  # busy ones first
-            one.process.join(max(0.0, began + (GRACE_S if one.tasks else IDLE_GRACE_S) - time.monotonic()))
-            if one.process.is_alive():
-                one.process.kill()
-        for one in processes:
-            one.process.join()
-            one.close()
-        self.pool.close()
+                one.process.join()
 
     def __del__(self) -> None:
         try:

@@ -13,7 +13,7 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from stoker._memory import FREE, LEFT, SEGMENT  # noqa: E402
+from stoker._memory import FREE, LEFT, SEGMENT, unclosed  # noqa: E402
 from stoker._pool import TRAINER, Pool  # noqa: E402
 
 LARGE = 1 << 18  # numbers of a batch that has a segment of its own
@@ -21,8 +21,11 @@ LARGE = 1 << 18  # numbers of a batch that has a segment of its own
 
 @pytest.fixture(autouse=True)
 def _nothing_left():
-    """What earlier tests left has no descriptors any more."""
+    """Closes the pools that a test has made, and what it has left, so that the next one can count descriptors."""
+    yield
     gc.collect()
+    for pool in [one for one in unclosed if isinstance(one, Pool)]:
+        pool.close()
 
 
 class Large:
@@ -114,16 +117,63 @@ def test_memory_of_unused_segments_is_given_back():
     assert [pool.memory(s).view()[0] for s in (0, 1)] == [b"\7", b"\0"] and list(pool.filled[:2]) == [1, 0]
 
 
-def test_a_segment_that_was_left_is_never_used_again():
-    pool, opened = Pool.make(1), files()
+def leave(pool):
+    """A child may use the segment that is lent to the trainer."""
     view = pool.lend(pool.take(1), lambda maps, owner, s: owner.__setitem__(s, LEFT))
     view[0] = 7
+    return view
+
+
+def test_a_segment_that_was_left_is_replaced():
+    pool, opened = Pool.make(1), files()
+    view = leave(pool)
+    kept = pool.maps[0].view()
     del view
-    assert pool.take(1) == 1 and mapped() >= 2
-    pool.tidy()
-    assert 0 not in pool.maps and files() == opened - 1
+    assert pool.owner[0] == LEFT and pool.take(1) == 1
+    pool.lend(1, gone([]))  # looks for segments that were left
+    assert pool.owner[0] == FREE and pool.take(1) == 0 and files() == opened
+    assert (kept[0], pool.memory(0).view()[0]) == (b"\7", b"\0")
     pool.close()
     assert files() == opened - 1 - pool.n
+
+
+def test_a_worker_finds_the_new_segment():
+    pool = Pool.make(1)
+    ready, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(ready, 1)
+        s = pool.take(1)
+        pool.memory(s).view()[0] = 9
+        pool.send(s)
+        os._exit(s)
+    leave(pool)
+    view = pool.lend(pool.take(1), gone([]))
+    os.write(go, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert pool.lend(0, gone([]))[0] == b"\x09"
+    del view
+    os.close(ready)
+    os.close(go)
+
+
+def test_a_worker_that_cannot_open_the_new_segment_takes_another():
+    pool = Pool.make(1)
+    child = os.fork()
+    if child == 0:
+        pool._made[0], pool._latest[0], pool._fd[0] = 0, 1, 10_000
+        os._exit(10 * pool.take(1) + pool.take(1))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12 and pool.owner[0] == FREE
+
+
+def test_what_a_failed_batch_took_is_free_and_what_was_sent_is_not():
+    pool = Pool.make(1)
+    pool.send(pool.take(1))
+    assert pool.take(1) == 1
+    pool.give_all_back()
+    assert pool.take(1) == 1 and pool.owner[0] < 0
+    pool.forget(os.getpid())
+    assert pool.take(1) == 0
 
 
 def test_few_descriptors():
@@ -236,7 +286,7 @@ def test_a_process_that_was_forked_reads_on():
     os.close(go)
     os.close(wait)
     assert os.waitpid(child, 0)[1] == 0
-    assert LEFT in list(pool.owner)
+    assert any(pool._made)  # another segment took the place of the one that the child has
 
 
 def test_a_pool_that_cannot_be_made(monkeypatch):

@@ -23,7 +23,7 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from stoker._pool import Pool  # noqa: E402
+from stoker._pool import TRAINER, Pool  # noqa: E402
 from stoker._segments import MOST_ALONE, Segments  # noqa: E402
 from stoker._workers import GRACE_S, Workers, _interrupts_later, _Process  # noqa: E402
 from torch.utils import data  # noqa: E402
@@ -342,17 +342,19 @@ def test_memory_is_used_again():
     assert len(seen) <= 4  # two under way, one delivered, and the one before it
 
 
+@pytest.fixture
 def full_pool():
-    """No segment of it is free."""
+    """No segment of it is free: the trainer has all of them."""
     pool = Pool.make(1)
-    while pool.take(1) is not None:
-        pass
-    return pool
+    for s in range(pool.n):
+        pool.owner[s] = TRAINER
+    yield pool
+    pool.close()
 
 
-def test_memory_is_given_back():
+def test_memory_is_given_back(full_pool):
     returned = memoryview(bytearray(8))
-    segments = Segments(returned, full_pool())
+    segments = Segments(returned, full_pool)
     for _ in range(3):
         segments.begin()
         segments.array(np.dtype(np.uint8), (100,))[0][:] = 7
@@ -364,9 +366,9 @@ def test_memory_is_given_back():
         os.close(fd)
 
 
-def test_slow_batches_keep_no_free_memory():
+def test_slow_batches_keep_no_free_memory(full_pool):
     returned = memoryview(bytearray(8))
-    segments = Segments(returned, full_pool())
+    segments = Segments(returned, full_pool)
     for seconds, kept in ((0.0, True), (60.0, False)):
         segments.begin()
         (segment, _) = segments.array(np.dtype(np.uint8), (8 << 20,))[1]
