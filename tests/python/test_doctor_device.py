@@ -35,6 +35,7 @@ def device(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     monkeypatch.setattr(module, "events", {})
     monkeypatch.setattr(module, "copied", [])
+    monkeypatch.setattr(module, "places", set())
     monkeypatch.setattr(module, "syncs", {})
     for name, value in (("plan", {}), ("extra", {}), ("loops", []), ("started", 0.0), ("device", module)):
         monkeypatch.setattr(module.probe, name, value)
@@ -77,6 +78,7 @@ def test_the_device_says_how_long_it_waited(device):
         "pinned": False,
         "non_blocking": False,
         "dtype": "torch.uint8",
+        "at": [],
     }
 
 
@@ -174,6 +176,7 @@ def test_copies_are_timed(device, monkeypatch, arguments, keywords, expected):
     monkeypatch.undo()
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(device, "copied", [])
+    monkeypatch.setattr(device, "places", set())
     monkeypatch.setattr(device, "is_used", lambda: True)
     monkeypatch.setattr(device, "event", lambda: Event(float(device.is_waited_for())))
     monkeypatch.setattr(device.probe, "loops", [None])
@@ -182,6 +185,7 @@ def test_copies_are_timed(device, monkeypatch, arguments, keywords, expected):
     assert to(torch.ones(3), torch.float64).dtype == torch.float64 and not device.copied  # stays in memory
     to(torch.ones(3), *arguments, **keywords)
     ((_, before, after, *more),) = device.copied
+    assert {place.split(":")[0].endswith("test_doctor_device.py") for place in device.places} == ({True} - {expected})
     assert more == [12, False, expected, "torch.float32"] and (before.ms, after.ms) == (0.0, 0.0)
 
 

@@ -128,7 +128,7 @@ model = Net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
 loader = torch.utils.data.DataLoader(data, batch_size=8, **{})""",
 }
 LINES = {"plain": 4, "lines": 9, "attribute": 4}
-NAMES = ["workers=4", *edits.EDITS]
+NAMES = ["workers=4", "pin", *edits.EDITS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -137,11 +137,11 @@ def test_patches_apply(script, name, tmp_path):
     file = tmp_path / "src" / "train.py"
     file.parent.mkdir()
     file.write_bytes(SCRIPTS[script].encode())
-    m = cases.measurement(cases.slow(), loader={"at": f"src/train.py:{LINES[script]}"})
-    diff = edits.diff(m, name, tmp_path)
+    base = cases.slow(copies={"pinned": True, "non_blocking": False, "at": []})
+    diff = edits.diff(cases.measurement(base, loader={"at": f"src/train.py:{LINES[script]}"}), name, tmp_path)
     assert diff, "every script here can be changed so"
     assert file.read_bytes() == SCRIPTS[script].encode()  # never in place
-    patch = report.patch({**m, "verdict": {"title": "It is slow.", "diff": diff}})
+    patch = report.patch({"verdict": {"title": "It is slow.", "diff": diff}})
     for tool in (["git", "apply"], ["patch", "-p1", "-s"]):
         file.write_bytes(SCRIPTS[script].encode())
         try:
@@ -169,6 +169,64 @@ def added(name):
         "cudnn-benchmark": "cudnn.benchmark",
         "fused": "fused=True",
     }[name]
+
+
+COPIES = """loader = DataLoader(data, 8)
+for x, y in loader:
+    encoder.cuda()
+    x, y = x.to(device), y.cuda()
+    out = encoder(x).to("cpu")
+    z = x.to("cpu"), y.to(
+        device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        (["train.py:4:23", "train.py:4:33"], "x, y = x.to(device, non_blocking=True), y.cuda(non_blocking=True)"),
+        (["train.py:4:23"], "x, y = x.to(device, non_blocking=True), y.cuda()"),
+        ([], ""),  # no copy blocks
+        (["train.py:5:30"], None),  # the CPU
+        (["train.py:7:15"], None),  # several lines
+        (["train.py:4:22"], None),  # the file has changed
+        (["train.py:4:23", "?"], None),  # a library copies, too
+        (["train.py:4:23", "other.py:4:24"], None),
+        (None, None),  # not known
+    ],
+)
+def test_only_copies_that_were_seen_become_non_blocking(tmp_path, at, expected):
+    """A module has no such argument, and a copy to the host would be read before it has arrived."""
+    (tmp_path / "train.py").write_text(COPIES)
+    m = cases.measurement(cases.slow(copies={"at": at}), loader={"at": "train.py:1"})
+    diff = edits.diff(m, "pin", tmp_path)
+    added = [line[1:].strip() for line in (diff or "").splitlines()[2:] if line[0] == "+"]
+    pinned = "loader = DataLoader(data, 8, pin_memory=True)"
+    assert added == ([] if expected is None else [pinned, expected] if expected else [pinned])
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("stoker", "from torch.utils.data import DataLoader; import x", "from stoker import DataLoader; import x"),
+        ("stoker", "from torch.utils.data import DataLoader  # why", "from stoker import DataLoader  # why"),
+        ("stoker", "if a:\n\tfrom torch.utils.data import DataLoader, D", "\tfrom stoker import DataLoader"),
+        ("stoker", "a = '\x0c'\nfrom torch.utils.data import DataLoader", "from stoker import DataLoader"),
+        ("stoker", 2 * "from torch.utils.data import DataLoader\n", None),
+        ("workers=4", "DataLoader(a, 8, **more)", None),
+        ("workers=4", "DataLoader(a, 8, None, None, None, 2)", None),
+        ("workers=4", "DataLoader(*a)", None),
+        ("compile", "model = A()\ndef f():\n    model = B()", None),
+        ("compile", "if a:\n    model = A()\nelse:\n    model = B()", None),
+        ("compile", "def f():\n    model = A()\n    model = B(model)\n", "    model = torch.compile(model)"),
+        ("fused", "a, b = SGD(p), AdamW(q)", "a, b = SGD(p, fused=True), AdamW(q, fused=True)"),
+        ("fused", "a = SGD(p, foreach=True)", None),
+    ],
+)
+def test_what_is_not_safe_is_no_patch(tmp_path, name, before, after):
+    (tmp_path / "train.py").write_bytes(before.encode())
+    diff = edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), name, tmp_path)
+    assert (diff and [line[1:] for line in diff.split("\n") if line[:1] == "+"][-1]) == after
 
 
 def test_without_workers_their_options_are_reset(tmp_path):

@@ -10,9 +10,21 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from .facts import Measurement, section
+from .facts import AS_IS, Measurement, run_of, section
 
-Edit = Callable[[str, int], str | None]  # the source and the line of the loader; None: it does not fit here
+# The source and the line of the loader. None or ValueError: it does not fit here, or is not known to be safe.
+Edit = Callable[[str, int], str | None]
+
+
+def lines_of(source: str) -> list[str]:
+    """The lines as ast counts them: a form feed, at which str.splitlines() also splits, ends none.
+
+    >>> lines_of("a\\x0cb\\nc")
+    ['a\\x0cb\\n', 'c']
+    """
+    if "\r" in source.replace("\r\n", ""):
+        raise ValueError("lines that end with a carriage return alone")
+    return re.findall(r"[^\n]*\n|[^\n]+", source)
 
 
 def _calls(source: str, name: str) -> list[ast.Call]:
@@ -27,11 +39,11 @@ def _calls(source: str, name: str) -> list[ast.Call]:
 
 def _offset(source: str, line: int, column: int) -> int:
     """Position in the text; ast counts columns in bytes of UTF-8."""
-    lines = source.splitlines(keepends=True)
+    lines = lines_of(source)
     return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
 
 
-def _span(source: str, node: ast.expr) -> tuple[int, int]:
+def _span(source: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
     assert node.end_lineno is not None and node.end_col_offset is not None
     return _offset(source, node.lineno, node.col_offset), _offset(source, node.end_lineno, node.end_col_offset)
 
@@ -47,6 +59,8 @@ def set_keyword(source: str, call: ast.Call, name: str, value: str) -> str:
         if keyword.arg == name:
             start, end = _span(source, keyword.value)
             return source[:start] + value + source[end:]
+        if keyword.arg is None and not (isinstance(keyword.value, ast.Dict) and not keyword.value.keys):
+            raise ValueError(f"{name} may be among **{ast.unparse(keyword.value)}")
     _, end = _span(source, call)
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     if not arguments:
@@ -55,10 +69,13 @@ def set_keyword(source: str, call: ast.Call, name: str, value: str) -> str:
     rest = source[last : end - 1]
     if "," in rest and "\n" in rest:  # an argument per line: add another line
         cut = last + rest.rindex("\n")
-        line = source[:cut].splitlines()[-1]
+        line = source[:cut].rpartition("\n")[2]
         indent = line[: len(line) - len(line.lstrip())]
         return f"{source[:cut]}\n{indent}{name}={value},{source[cut:]}"
     return f"{source[:last]}, {name}={value}{source[last:]}"
+
+
+SHORT = 5  # arguments before num_workers, which may also be given without their names
 
 
 def _loader_call(source: str, line: int) -> ast.Call | None:
@@ -68,7 +85,9 @@ def _loader_call(source: str, line: int) -> ast.Call | None:
     """
     calls = [*_calls(source, "DataLoader")]
     here = [c for c in calls if c.lineno <= line <= (c.end_lineno or c.lineno)] or calls
-    return here[0] if len(here) == 1 else None
+    if len(here) != 1 or len(here[0].args) > SHORT or any(isinstance(one, ast.Starred) for one in here[0].args):
+        return None
+    return here[0]
 
 
 def keyword(**values: str) -> Edit:
@@ -107,26 +126,33 @@ def workers(count: str) -> Edit:
 
 def stoker_import(source: str, line: int) -> str | None:
     """Takes DataLoader from stoker instead of torch."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.ImportFrom) or node.module != "torch.utils.data":
-            continue
-        taken = [alias for alias in node.names if alias.name == "DataLoader"]
-        others = [alias for alias in node.names if alias.name != "DataLoader"]
-        if taken:
-            changed = [f"from torch.utils.data import {', '.join(map(ast.unparse, others))}"] if others else []
-            changed.append(f"from stoker import {', '.join(map(ast.unparse, taken))}")
-            return _replace(source, node, changed)
     call = _loader_call(source, line)
-    if call is None or not isinstance(call.func, ast.Attribute):
+    if call is not None and isinstance(call.func, ast.Attribute):
+        start, end = _span(source, call.func)
+        return _with_import(source[:start] + "stoker.DataLoader" + source[end:], "import stoker")
+    imports = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "torch.utils.data"
+        and any(alias.name == "DataLoader" for alias in node.names)
+    ]
+    if len(imports) != 1:
         return None
-    start, end = _span(source, call.func)
-    return _with_import(source[:start] + "stoker.DataLoader" + source[end:], "import stoker")
+    taken = [alias for alias in imports[0].names if alias.name == "DataLoader"]
+    others = [alias for alias in imports[0].names if alias.name != "DataLoader"]
+    changed = [f"from torch.utils.data import {', '.join(map(ast.unparse, others))}"] if others else []
+    changed.append(f"from stoker import {', '.join(map(ast.unparse, taken))}")
+    return _replace(source, imports[0], changed)
 
 
 def _replace(source: str, node: ast.stmt, statements: list[str]) -> str:
-    """The source with other statements instead of one that fills its lines."""
-    lines, indent = source.splitlines(keepends=True), " " * node.col_offset
-    return "".join([*lines[: node.lineno - 1], *(f"{indent}{s}\n" for s in statements), *lines[node.end_lineno :]])
+    """The source with other statements instead of one. What else is on its lines stays."""
+    start, end = _span(source, node)
+    indent = source[:start].rpartition("\n")[2]
+    rest = source[end:].partition("\n")[0].strip()
+    alone = not indent.strip() and (not rest or rest.startswith("#"))
+    return source[:start] + (f"\n{indent}" if alone else "; ").join(statements) + source[end:]
 
 
 def _with_import(source: str, statement: str) -> str:
@@ -136,7 +162,7 @@ def _with_import(source: str, statement: str) -> str:
     first = next((n for n in ast.parse(source).body if _is_import(n)), None)
     if first is None:
         return f"{statement}\n{source}"
-    lines = source.splitlines(keepends=True)
+    lines = lines_of(source)
     return "".join([*lines[: first.lineno - 1], statement + "\n", *lines[first.lineno - 1 :]])
 
 
@@ -156,36 +182,67 @@ def then(*edits: Edit) -> Edit:
     return edit
 
 
-def non_blocking(source: str, line: int) -> str | None:
-    """Every .to(device) and .cuda() of a tensor that is not the model does not block."""
-    for name in ("to", "cuda"):
-        for index in range(len(_calls(source, name))):
-            call = _calls(source, name)[index]
-            target = ast.unparse(call.func)
-            if isinstance(call.func, ast.Attribute) and not re.search(r"model|net|criterion|loss", target, re.I):
-                source = set_keyword(source, call, "non_blocking", "True")
-    return source
+def non_blocking(ends: list[tuple[int, int]]) -> Edit:
+    """The calls that copied a tensor to the device, known by where they end, do not block.
+
+    No other .to() is changed. A copy to the host that does not block is read before it has arrived.
+    """
+
+    def edit(source: str, line: int) -> str | None:
+        calls = {(c.end_lineno, c.end_col_offset): c for name in ("to", "cuda") for c in _calls(source, name)}
+        found = [calls[end] for end in sorted(set(ends), reverse=True) if end in calls]
+        if len(found) != len(set(ends)) or not all(map(_copies_to_device, found)):
+            return None
+        for call in found:  # the last first, so that the places of the others stay
+            source = set_keyword(source, call, "non_blocking", "True")
+        return source
+
+    return edit
+
+
+def _copies_to_device(call: ast.Call) -> bool:
+    """Whether a call on one line may be given non_blocking: it names no CPU, and has only a device and a dtype."""
+    if call.lineno != call.end_lineno or re.search(r"""["']cpu""", ast.unparse(call)):
+        return False
+    return not any(isinstance(a, ast.Starred) for a in call.args) and all(
+        re.fullmatch(r"torch\.\w+", ast.unparse(a)) for a in call.args[1:]
+    )
+
+
+def copies(m: Measurement, path: str) -> list[tuple[int, int]] | None:
+    """Where the calls in a file end that copy to the device and block. None: not all of them are known and there."""
+    at = section(run_of(m, AS_IS), "copies").get("at")
+    places = [re.fullmatch(r"(.+):(\d+):(\d+)", str(one)) for one in at or []]
+    if at is None or not all(place and place[1] == path for place in places):
+        return None
+    return [(int(place[2]), int(place[3])) for place in places if place]
 
 
 def compiled(statement: str) -> Edit:
-    """Adds a statement after the last assignment to `model`."""
+    """Adds a statement after the assignment to `model`, or after the last of several that follow one another."""
 
     def edit(source: str, line: int) -> str | None:
-        assigned = [
-            node
+        bodies = [
+            [one for one in body if _assigns_model(one)]
             for node in ast.walk(ast.parse(source))
-            if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == ["model"]
+            for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+            if isinstance(body, list)
         ]
-        if not assigned:
+        found = [body for body in bodies if body]
+        if len(found) != 1:  # in branches or functions, of which one may not run
             return None
-        last = max(assigned, key=lambda node: node.lineno)
+        last = found[0][-1]
         return _insert(source, last.end_lineno or last.lineno, last.col_offset, statement)
 
     return edit
 
 
+def _assigns_model(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == ["model"]
+
+
 def _insert(source: str, after: int, column: int, statement: str) -> str:
-    lines = source.splitlines(keepends=True)
+    lines = lines_of(source)
     return "".join([*lines[:after], " " * column + statement + "\n", *lines[after:]])
 
 
@@ -201,11 +258,19 @@ def after_torch(statement: str) -> Edit:
     return edit
 
 
+OPTIMIZERS = ("AdamW", "Adam", "SGD")
+
+
 def fused(source: str, line: int) -> str | None:
-    for name in ("AdamW", "Adam", "SGD"):
-        if calls := _calls(source, name):
-            return set_keyword(source, calls[0], "fused", "True")
-    return None
+    """All optimizers of the file, as in the what-if."""
+    changed = source
+    for name in OPTIMIZERS:
+        for index in range(len(_calls(source, name))):
+            call = _calls(changed, name)[index]
+            if any(keyword.arg in ("foreach", "differentiable") for keyword in call.keywords):
+                return None  # which torch refuses beside fused
+            changed = set_keyword(changed, call, "fused", "True")
+    return changed
 
 
 EDITS: dict[str, Edit] = {
@@ -213,7 +278,6 @@ EDITS: dict[str, Edit] = {
     "cache": then(keyword(cache='"dct"'), stoker_import),
     "device": then(keyword(device='"cuda"'), stoker_import),
     "persistent": keyword(persistent_workers="True"),
-    "pin": then(keyword(pin_memory="True"), non_blocking),
     "compile": compiled("model = torch.compile(model)"),
     "cuda-graphs": compiled('model = torch.compile(model, backend="cudagraphs")'),
     "tf32": after_torch('torch.set_float32_matmul_precision("high")'),
@@ -230,6 +294,8 @@ def diff(m: Measurement, name: str, folder: str | os.PathLike[str] = ".") -> str
     path, _, line = str(section(m, "loader").get("at") or "").rpartition(":")
     word, _, value = name.partition("=")
     edit = workers(value) if word == "workers" else EDITS.get(name)
+    if name == "pin" and (ends := copies(m, path)) is not None:
+        edit = then(non_blocking(ends), keyword(pin_memory="True"))
     if not edit or not path or not line.isdigit():
         return None
     root = Path(folder).resolve()
@@ -241,14 +307,12 @@ def diff(m: Measurement, name: str, folder: str | os.PathLike[str] = ".") -> str
             return None
         ast.parse(changed)
         short = file.relative_to(root).as_posix()
-    except (OSError, ValueError, SyntaxError):  # not readable, not UTF-8, outside the folder, not Python
+    except (OSError, ValueError, SyntaxError):  # not readable, not UTF-8, outside the folder, not safe
         return None
     return unified(source, changed, short)
 
 
 def unified(before: str, after: str, path: str) -> str:
     """A diff that marks a last line without a newline as patch expects it."""
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path}", f"b/{path}"
-    )
+    lines = difflib.unified_diff(lines_of(before), lines_of(after), f"a/{path}", f"b/{path}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)

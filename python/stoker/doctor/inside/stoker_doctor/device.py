@@ -8,6 +8,7 @@ still busy when the batch arrives, they lie together, and nothing was waited for
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from typing import Any
 
@@ -18,6 +19,7 @@ MOST = 100_000  # events of a kind
 PROFILED = 5  # steps
 events: dict[tuple[int, int], tuple[Any, Any]] = {}  # by loop and step: before and after next()
 copied: list[tuple[float, Any, Any, int, bool, bool, str]] = []  # host time, events, bytes, pinned, non_blocking, dtype
+places: set[str] = set()  # of the calls that copy to the device; "?" if one of them is a library's, or copies back, too
 syncs: dict[str, list[float]] = {}  # by place: seconds of the host, calls
 profiled_from = float("inf")  # the host's time; later steps are profiled, which makes them slow
 _reads = 0  # inside a read that is timed
@@ -57,7 +59,12 @@ def _copying(original: Any) -> Any:
     @functools.wraps(original)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
         global _copies_now
-        if not probe.loops or self.device.type != "cpu" or not is_used() or not probe.is_watching():
+        if self.device.type != "cpu":  # torch.compile traces this: nothing else may come before it
+            result = original(self, *args, **keywords)
+            if result.device.type == "cpu" and places and call_end(sys._getframe(1)) in places:
+                places.add("?")
+            return result
+        if not probe.loops or not is_used() or not probe.is_watching():
             return original(self, *args, **keywords)
         if sys.modules["torch"].compiler.is_compiling():
             return original(self, *args, **keywords)
@@ -71,9 +78,20 @@ def _copying(original: Any) -> Any:
             size, dtype = self.numel() * self.element_size(), str(self.dtype)
             non_blocking = bool(keywords.get("non_blocking")) or True in args[1:3]
             copied.append((t0, before, event(), size, self.is_pinned(), non_blocking, dtype))
+            if not non_blocking:
+                places.add(call_end(sys._getframe(1)))
         return result
 
     return call
+
+
+def call_end(frame: Any) -> str:
+    """file:line:column where the call that a frame of the script makes ends; "?" for any other frame."""
+    code = frame.f_code
+    _, line, _, column = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
+    if probe.is_library(code.co_filename) or column is None:
+        return "?"
+    return f"{probe.short(code.co_filename)}:{line}:{column}"
 
 
 def _reading(original: Any) -> Any:
@@ -197,6 +215,7 @@ def _summary(loop: probe.Loop, steps: list[dict[str, Any]]) -> None:
             "pinned": largest[4],
             "non_blocking": largest[5],
             "dtype": largest[6],
+            "at": sorted(places),
         }
     probe.extra["syncs"] = [
         {"at": at, "ms": 1e3 * s / timed, "calls": n / timed}
