@@ -136,8 +136,9 @@ def of_model(name: str, base: dict, **more: Any) -> dict:
 
 def storage(kind: str, io: dict, **more: Any) -> dict:
     cold = run("loader", 640, kind="ceiling", wait=50.0, io=io)
+    also = {**STOKER, "io": io}
     return measurement(
-        slow(io=io), MODEL, cold, STOKER, machine={"storage": {"kind": kind}}, stages=stages(cold_read_us=5000), **more
+        slow(io=io), MODEL, cold, also, machine={"storage": {"kind": kind}}, stages=stages(cold_read_us=5000), **more
     )
 
 
@@ -158,7 +159,7 @@ CASES: dict[str, dict] = {
         slow(io=DISK),
         MODEL,
         run("loader", 640, kind="ceiling", io=DISK),
-        run("pack", 1300),
+        run("pack", 1300, io=DISK),
         loader={"bytes": 9.6e9, "samples": 90_000},
     ),
     "cold": measurement(

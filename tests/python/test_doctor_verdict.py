@@ -8,7 +8,7 @@ from pathlib import Path
 
 import doctor_cases as cases
 import pytest
-from stoker.doctor import verdict
+from stoker.doctor import report, verdict
 from stoker.doctor.alarms import ALARMS
 from stoker.doctor.causes import RULES
 
@@ -269,6 +269,46 @@ def test_what_has_run_is_not_wanted_again():
 
 def test_a_healthy_script_on_a_cpu_wants_nothing():
     assert verdict.wanted(cases.HEALTHY["model is the limit"]) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"loss": [1.0] * 5 + [None] * 45}, "the loss is NaN"),
+        ({"loss": [1.0] * 5 + [float("nan")] * 45}, "the loss is NaN"),
+        ({"loss": [2.3 * 1.2**i for i in range(50)]}, "the loss grows"),
+        ({"same_result": False}, "its results differ"),
+    ],
+)
+def test_what_proves_nothing(more, words):
+    m = cases.measurement(cases.busy(), cases.OK_MODEL, cases.FAST_LOADER, cases.run("amp-fp16", 2000, **more))
+    assert verdict.judge(m)["verdict"] is None and words in report.text(verdict.judge(m))
+    fine = {**m, "runs": [*m["runs"][:3], cases.run("amp-fp16", 2000)]}
+    assert verdict.judge(fine)["verdict"]["id"] == "model"
+    nan = {**m, "runs": [{**m["runs"][0], "loss": [None]}, *m["runs"][1:]]}  # the script itself has it
+    assert (verdict.judge(nan)["verdict"] is not None) == ("loss" in words)
+
+
+def test_data_in_memory_prove_nothing_about_data_on_storage():
+    """Files of HDF5 or LMDB are not known, so that a what-if finds them where the script has left them."""
+    warm = cases.run("workers=2", 3000)
+    runs = cases.slow(io=cases.DISK, cpu=cases.IDLE), *cases.CEILINGS
+    one = {"loader": {"workers": 1, "bytes": None, "samples": None}, "stages": cases.stages(read_us=5)}
+    found = verdict.judge(cases.measurement(*runs, warm, **one))
+    assert found["verdict"] is None and found["suspicion"]
+    assert "it found the data in memory" in report.text(found)
+    cold = cases.measurement(*runs, {**warm, "io": cases.DISK}, **one)
+    assert verdict.judge(cold)["verdict"]["run"] == "workers=2"
+    timed = {**one, "stages": cases.stages(cold_read_us=30)}  # reading takes little, wherever the data are
+    assert verdict.judge(cases.measurement(*runs, warm, **timed))["verdict"]["run"] == "workers=2"
+
+
+def test_batches_that_were_not_compared_lower_the_confidence():
+    for compared in ("TypeError: no", {"pixels": None, "labels": None, "samples": 0}):
+        one = {**cases.STOKER, "same_result": None, "compared": compared}
+        found = verdict.judge(cases.measurement(cases.slow(), *cases.CEILINGS, one))
+        assert found["verdict"]["confidence"] == "low"
+        assert "its batches were not compared" in report.text(found)
 
 
 def test_few_steps_lower_the_confidence():

@@ -13,7 +13,7 @@ Run = dict[str, Any]
 AS_IS, MODEL, LOADER, COLD = "as-is", "model", "loader", "loader-cold"
 PARTS = ("wait", "copy", "compute", "host")
 NO_STALLS = ("no-evaluation", "no-checkpoint")
-STEADY_STEPS = 20  # a median over fewer steps says little
+STEADY_STEPS = 20  # fewer steps give an unreliable median
 
 
 def number(thing: Any, *keys: str) -> float:
@@ -167,8 +167,8 @@ class Facts:
 
     @property
     def reads_little(self) -> bool:
-        """Whether reading was timed, and takes little of the loader's work, even from storage."""
-        return 0 < self.parts["read"] < 0.2 * sum(self.parts.values())
+        """Whether reading was timed, from storage if this run read from there, and takes little of the work."""
+        return bool(number(self.stages, "cold_read_us") or not self.reads_disk) and 0 < self.parts["read"] < 0.2 * sum(self.parts.values())
 
     @property
     def blocked(self) -> float:

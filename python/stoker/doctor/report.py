@@ -11,7 +11,7 @@ from .._types import counted
 from .causes import cpus_text, percent, quota_share
 from .facts import AS_IS, MODEL, Facts, Measurement, Run, gain_of, items, number, run_of, section
 from .remedies import label, remedy
-from .verdict import disturbed, gain_text, healthy_words
+from .verdict import disturbed, doubt, gain_text, has_nan, healthy_words, is_not_compared, losses
 
 BOLD, DIM, GREEN, RED, YELLOW, OFF = (f"\033[{n}m" for n in (1, 2, 32, 31, 33, 0))
 BAR = 16  # columns
@@ -59,15 +59,15 @@ def rate_text(run: Run) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
-def outcome(run: Run) -> str:
-    """What a run shows besides its speed: that it failed, or that its results differ."""
+def outcome(m: Measurement, run: Run) -> str:
+    """What a run shows besides its speed: that it failed, or why its gain proves nothing."""
     status = run.get("status", "ok")
     if status != "ok":
         return f"{status}: {run.get('reason') or 'no reason is known'}"
-    if any(x is None or x != x for x in run.get("loss") or []):  # JSON has null for NaN
-        return "the loss is NaN"
-    if run.get("same_result") is False:
-        return "its results differ"
+    if found := doubt(m, run) or "the loss is NaN" * has_nan(run):
+        return found
+    if is_not_compared(run):
+        return "its batches were not compared"
     return "changes the result of training" if remedy(str(run.get("name"))).changes_training else ""
 
 
@@ -86,7 +86,7 @@ def _row(m: Measurement, run: Run, style: Style, most: float, name_width: int, w
     head = f"{indent}{name}"
     first = head if len(head) <= name_width else head[: name_width - 1] + "~"
     if not ok:
-        words = textwrap.shorten(outcome(run), max(20, width - name_width - 1), placeholder=" ...")
+        words = textwrap.shorten(outcome(m, run), max(20, width - name_width - 1), placeholder=" ...")
         return [f"{first:<{name_width}} {style(DIM, words)}"]
     gain = gain_of(m, run) if run.get("kind") == "what-if" else 0.0
     shown = gain_text(gain) if gain else ""
@@ -95,7 +95,7 @@ def _row(m: Measurement, run: Run, style: Style, most: float, name_width: int, w
     if style.color and most:
         full = round(BAR * number(run, "samples_per_s") / most)
         line += "  " + "\u2588" * full + style(DIM, "\u2591" * (BAR - full))
-    note = outcome(run)
+    note = outcome(m, run)
     return [line.rstrip(), *([f"{indent}  {style(YELLOW, note)}"] if note else [])]
 
 
@@ -137,8 +137,8 @@ def bound(m: Measurement) -> str:
         return ""
     most = gain_of(m, ceiling)
     if most < 1.1 * gain:
-        said = section(m, "next").get("id") == "model"
-        return "" if said else "After that the model is the limit, and no loader can make it faster."
+        is_next = section(m, "next").get("id") == "model"
+        return "" if is_next else "After that the model is the limit, and no loader can make it faster."
     return f"No loader can make it more than {gain_text(most)} as fast: that is the model alone."
 
 
@@ -190,8 +190,8 @@ def cautions(m: Measurement) -> list[str]:
     if base is None:
         return found
     if others := max(disturbed(m, run) for run in items(m, "runs")):
-        words = "so only a gain that is larger than that counts. Run it again on an idle machine"
-        found.append(f"Other programs used up to {percent(others)} of the CPUs meanwhile, {words}.")
+        words = "so smaller gains were ignored. Run it again on an idle machine"
+        found.append(f"Other programs used up to {percent(others)} of the CPUs, {words}.")
     stopped = quota_share(Facts(m, base))
     named = {section(m, name).get("id") for name in ("verdict", "next", "suspicion")}
     if stopped and "cpu-quota" not in named:
@@ -203,7 +203,7 @@ def cautions(m: Measurement) -> list[str]:
 def loss_words(m: Measurement, run: Run) -> str:
     """The loss of a what-if beside that of the script, where both are known and differ by more than a tenth."""
     base = next((r for r in items(m, "runs") if r.get("name") == AS_IS), {})
-    both = [[x for x in r.get("loss") or [] if isinstance(x, int | float) and x == x] for r in (base, run)]
+    both = [losses(r) for r in (base, run)]
     steps = min(len(loss) for loss in both)
     if steps < 5:
         return ""
@@ -239,11 +239,11 @@ def text(m: Measurement, color: bool = False, width: int = 80) -> str:
 def patch(m: Measurement) -> str:
     """The verdict's change as a file that `git apply` and `patch -p1` take.
 
-    Raises LookupError if there is nothing to apply, and says why.
+    Raises LookupError with the reason if there is nothing to apply.
     """
     found = m.get("verdict")
     if not isinstance(found, dict):
-        raise LookupError(f"there is no change to apply. {sentence(m)}")
+        raise LookupError(f"no change was proved, so there is nothing to apply. {sentence(m)}")
     if not found.get("diff"):
         raise LookupError(f"this change is not a patch; by hand: {found.get('change')}")
     diff = str(found["diff"])

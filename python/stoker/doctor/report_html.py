@@ -52,7 +52,7 @@ def _fact(name: str, value: str, note: str = "", big: bool = False) -> Html:
 
 
 def _facts(m: Measurement) -> Html:
-    """The numbers of the verdict, or of a script that is well."""
+    """The numbers of the verdict, or of a healthy script."""
     base = run_of(m, AS_IS)
     if base is None:
         return Html()
@@ -142,7 +142,7 @@ def _kind(m: Measurement, run: Run) -> str:
 
 def _tried(m: Measurement, run: Run, most: float) -> list[object]:
     """A row of the table."""
-    name, note = label(str(run.get("name"))), outcome(run)
+    name, note = label(str(run.get("name"))), outcome(m, run)
     small = tag("span", note, class_="note") if note else ""
     if run.get("status", "ok") != "ok":
         return [joined(name, small), "\u2013", "", "", {"class_": "bad"}]
@@ -308,7 +308,7 @@ def _histogram(each: dict[str, Any]) -> Html:
 
 
 def _folder(paths: Sequence[str]) -> str:
-    """The folder that all these files are in, with a slash; empty if there is none, or one file only."""
+    """The folder that all these files are in, with a slash; empty if there is no common folder or only one file."""
     try:
         shared = os.path.commonpath(paths) if len(paths) > 1 else ""
     except ValueError:  # absolute and relative ones
@@ -441,5 +441,5 @@ def page(m: Measurement) -> str:
 
 def write(m: Measurement, path: str | os.PathLike[str]) -> None:
     """Writes the file."""
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # names of files may not be UTF-8
         file.write(page(m))

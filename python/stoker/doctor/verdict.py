@@ -27,6 +27,7 @@ from .facts import (
     noise,
     number,
     run_of,
+    section,
 )
 from .remedies import REMEDIES, remedy
 
@@ -61,18 +62,53 @@ def suspicions(m: Measurement, run: Run) -> list[tuple[Rule, Suspicion]]:
     return [(rule, found) for rule in rules if (found := rule.find(facts))]
 
 
+IN_MEMORY = ("fetch",)  # repeats samples that it keeps, which is what it tries
+
+
+def doubt(m: Measurement, run: Run) -> str:
+    """Why the gain of a what-if proves nothing; empty if it does."""
+    base = _as_is(m)
+    if run.get("kind") != "what-if" or base is None:
+        return ""
+    if run.get("same_result") is False:
+        return "its results differ"
+    if has_nan(run) and not has_nan(base):
+        return "the loss is NaN"
+    before, after = losses(base), losses(run)[-5:]
+    if len(before) >= 5 and len(after) >= 5 and sum(after) / 5 > 2 * max(map(abs, before)):
+        return "the loss grows"
+    facts, read = Facts(m, base), section(run, "io").get("read_bytes")
+    cold = facts.reads_disk and not facts.reads_little and run.get("name") not in IN_MEMORY
+    if cold and read is not None and read < 0.1 * number(base, "io", "read_bytes"):
+        return "it found the data in memory, and the script reads them from storage"
+    return ""
+
+
+def has_nan(run: Run) -> bool:
+    return any(x is None or x != x for x in run.get("loss") or [])  # JSON has null for NaN
+
+
+def losses(run: Run) -> list[float]:
+    return [x for x in run.get("loss") or [] if isinstance(x, int | float) and x == x]
+
+
+def is_not_compared(run: Run) -> bool:
+    """Whether the batches of a what-if could not be compared with those of the script."""
+    return bool(run.get("compared")) and run.get("same_result") is None
+
+
 def _proof(m: Measurement, found: Suspicion, least: float) -> tuple[str, float | None] | None:
     """The run that gained most of those that prove a suspicion; an earlier one if it gains nearly as much."""
     base = _as_is(m)
     if found.proof:
         return found.proof if found.proof[1] >= least else None
-    done = [(name, run) for name in found.tries if (run := run_of(m, name)) and run.get("same_result") is not False]
+    done = [(name, run) for name in found.tries if (run := run_of(m, name)) and not doubt(m, run)]
     if base is not None and base.get("status", "ok") != "ok":
         return (done[0][0], None) if done else None
     least = max(least, 1 + 3 * noise([base] if base else []))
     gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= max(least, 1 + disturbed(m, run))]
     most = max((gain for _, gain in gains), default=0.0)
-    if run_of(m, found.test) and found.test not in dict(gains):
+    if (test := run_of(m, found.test)) and not doubt(m, test) and found.test not in dict(gains):
         return None
     return next(((name, gain) for name, gain in gains if gain >= NEAR * most), None)
 
@@ -97,8 +133,10 @@ def _proven(m: Measurement, run: Run) -> list[Proven]:
 
 
 def _confidence(m: Measurement, run: Run, gain: float | None) -> str:
-    """Low: few steps. Medium: a small gain, or one that exceeds what the model alone can reach."""
+    """Low: few steps, or other batches perhaps. Medium: a small gain, or more than what the model alone can reach."""
     steps = min(number(run, "steps"), number(_as_is(m), "steps"))
+    if is_not_compared(run):
+        return "low"
     if gain is None:
         return "medium"
     if steps < STEADY_STEPS / 2 or disturbed(m, run):
@@ -178,7 +216,7 @@ def _next(m: Measurement, first: Proven) -> dict[str, Any] | None:
 
 
 def _refuted(m: Measurement, found: Suspicion, least: float) -> bool:
-    """Whether the what-ifs that ran leave nothing of a suspicion: its test gained nothing, or all of them did."""
+    """Whether the what-ifs that ran refute a suspicion: its test gained nothing, or none of them gained anything."""
     if found.beyond:
         return False
     names = [found.test] if run_of(m, found.test) else found.tries
@@ -192,7 +230,7 @@ def _waits_less(m: Measurement, run: Run) -> bool:
 
 
 def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
-    """The largest cause that was neither proved nor refuted. That the model takes its time is none."""
+    """The largest cause that was neither proved nor refuted, except the model itself."""
     least = 0.1 if Facts(m, base).waits else 0.2  # of the time
     found = [
         (rule, one)
@@ -232,8 +270,7 @@ WORTH_TRYING_FIRST = 0.05  # of the time
 
 
 def _in_order(found: list[tuple[Rule, Suspicion]]) -> list[tuple[Rule, Suspicion]]:
-    """The largest first. But that the model or its launches take what is left of the time is only inferred: causes
-    that were measured come before those."""
+    """Sorts by share. Causes that were measured come before those that are inferred from the remaining time."""
 
     def key(pair: tuple[Rule, Suspicion]) -> tuple[float, bool, float]:
         rule, one = pair
@@ -244,7 +281,7 @@ def _in_order(found: list[tuple[Rule, Suspicion]]) -> list[tuple[Rule, Suspicion
 
 
 def is_put_off(m: Measurement, verdict: str) -> bool:
-    """Whether nothing was tried yet for a larger cause that this verdict came before."""
+    """Whether a larger cause was deferred in favour of this verdict, and is still untried."""
     base = _as_is(m)
     found = suspicions(m, base) if base else []
     share = max((one.share for rule, one in found if rule.id == verdict), default=1.0)
@@ -312,7 +349,7 @@ def healthy_words(m: Measurement) -> str:
         start = "Waiting" if m.get("suspicion") else "Nothing to gain here: waiting"
         return f"{start} for data takes {100 * facts.wait:.1f} % of the time{limit}."
     tried = [run for run in items(m, "runs") if run.get("kind") == "what-if" and run.get("status", "ok") == "ok"]
-    best = max((gain_of(m, run) for run in tried if run.get("same_result") is not False), default=0.0)
+    best = max((gain_of(m, run) for run in tried if not doubt(m, run)), default=0.0)
     words = f"Waiting for data takes {100 * facts.wait:.0f} % of the time"
     if not tried and m.get("form") == "here":
         return f"{words}."

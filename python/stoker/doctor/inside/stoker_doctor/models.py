@@ -178,7 +178,11 @@ def _loss_scaling() -> None:
         original = module.backward
 
         def backward(tensors: Any, *args: Any, **keywords: Any) -> None:
+            noted = len(probe.losses)
             original(scaler().scale(tensors) if hasattr(tensors, "numel") else tensors, *args, **keywords)
+            if len(probe.losses) > noted:  # without the scale
+                loss = tensors.detach()
+                probe.losses[-1] = (probe.losses[-1][0], loss.item() if loss.device.type == "cpu" else loss)
 
         module.backward = backward
 

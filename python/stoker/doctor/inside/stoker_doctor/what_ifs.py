@@ -148,7 +148,8 @@ def _compare(loader: Any) -> None:
         probe.extra["compared"] = f"{type(error).__name__}: {error}"
         return
     probe.extra["compared"] = {"pixels": pixels, "labels": labels, "samples": count}
-    probe.extra["same_result"] = not labels and (pixels is None or pixels < 0.2)
+    if pixels is not None or labels is not None:
+        probe.extra["same_result"] = not labels and (pixels is None or pixels < 0.2)
 
 
 # ---------------------------------------------------------------- arguments of torch's DataLoader
