@@ -275,7 +275,7 @@ ALARMS: dict[str, dict] = {
     "rank-duplicates": {"checks": {"rank_duplicates": 0.5}},
     "poor-shuffle": {"checks": {"batch_classes": {"seen": 2, "expected": 16}}},
     "padded-eval": {"checks": {"eval_padded": 3}},
-    "exif-ignored": {"checks": {"exif_ignored": 0.04}},
+    "exif-ignored": {"checks": {"exif_ignored": 0.04, "exif_files": 50}},
     "loss-nan": {"checks": {"loss_nan_step": 12}},
     "memory-growth": {"runs": [busy(memory={"rss": [[i, 1e9 + i * 50e6] for i in range(40)]})]},
 }

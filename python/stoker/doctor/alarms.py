@@ -65,10 +65,12 @@ def padded_eval(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]]
 
 
 def exif_ignored(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
-    share = number(checks, "exif_ignored")
+    share, looked = number(checks, "exif_ignored"), number(checks, "exif_files")
     if share < 0.001:
         return None
-    return f"{percent(share)} of the images are rotated by EXIF, and the script ignores that", []
+    words = f"{share * looked:.0f} of {looked:.0f} files have an EXIF orientation"
+    same = "the dataset returns the same sample for a picture with and without one"
+    return f"{percent(share)} of the images are rotated by EXIF, and the script ignores that", [f"{words}; {same}"]
 
 
 def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
@@ -133,7 +135,7 @@ ALARMS = (
     Alarm(
         38, "padded-eval", padded_eval, "leave out the repeated samples when you count; len(dataset) is the true number"
     ),
-    Alarm(39, "exif-ignored", exif_ignored, "apply PIL.ImageOps.exif_transpose, or load with Stoker, which does so"),
+    Alarm(39, "exif-ignored", exif_ignored, "apply PIL.ImageOps.exif_transpose, or load with Stoker's own ops, which do so"),
     Alarm(40, "loss-nan", loss_nan, "lower the learning rate, or look for the first batch with NaN in it"),
     Alarm(
         41,

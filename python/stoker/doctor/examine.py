@@ -194,8 +194,9 @@ class Examination:
         for name in ("samples_ms", "stages_failed"):
             if extra.get(name):
                 self.document[name] = extra[name]
-        if extra.get("exif_ignored") is not None:
-            self.document["checks"]["exif_ignored"] = extra["exif_ignored"]
+        for name in ("exif_ignored", "exif_files"):
+            if name in extra:
+                self.document["checks"][name] = extra[name]
         for name in ("image", "bytes"):
             if extra.get(name):
                 self.document["loader"][name] = extra[name]

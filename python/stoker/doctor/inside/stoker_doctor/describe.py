@@ -138,15 +138,21 @@ def made_at(name: str) -> str | None:
     return None
 
 
-def paths_of(dataset: Any) -> list[str]:
-    """Files that samples are read from, by index, for datasets that keep a list of them."""
-    below = inner(dataset)
-    for name in ("samples", "imgs", "paths", "files", "image_paths", "filenames"):
-        several = getattr(below, name, None)
+PATHS = ("samples", "imgs", "paths", "files", "image_paths", "filenames")
+
+
+def path_list(dataset: Any) -> Any:
+    """The list in which a dataset keeps its files, each alone or with a label; None if there is none."""
+    for name in PATHS:
+        several = getattr(inner(dataset), name, None)
         if isinstance(several, list | tuple) and several:
             first = several[0]
-            if isinstance(first, list | tuple) and first and isinstance(first[0], str):
-                return [str(one[0]) for one in several]
-            if isinstance(first, str | os.PathLike):
-                return [str(one) for one in several]
-    return []
+            paired = isinstance(first, list | tuple) and first and isinstance(first[0], str)
+            if paired or isinstance(first, str | os.PathLike):
+                return several
+    return None
+
+
+def paths_of(dataset: Any) -> list[str]:
+    """Files that samples are read from, by index, for datasets that keep a list of them."""
+    return [str(one[0] if isinstance(one, list | tuple) else one) for one in path_list(dataset) or ()]

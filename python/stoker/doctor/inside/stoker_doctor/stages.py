@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from . import describe, probe
+from . import describe, exif, probe
 
 SECONDS = 3.0  # for all of it
 MOST = 200  # samples
@@ -147,7 +147,7 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
     _distribution(times, paths)
     _image(sizes, samples)
     _bytes(paths, n)
-    _exif(dataset, [paths[i] for _, i in times if i < len(paths)])
+    exif.check(dataset, [paths[i] for _, i in times if i < len(paths)])
 
 
 def _again(dataset: Any, times: list[tuple[float, int]]) -> list[tuple[float, int]]:
@@ -388,31 +388,3 @@ def _bytes(paths: list[str], n: int) -> None:
             continue
     if found:
         probe.extra["bytes"] = int(sum(found) / len(found) * n)
-
-
-def _exif(dataset: Any, files: list[str]) -> None:
-    """The share of images that EXIF rotates, if the dataset does not ask Pillow to do so."""
-    images, ops = sys.modules.get("PIL.Image"), sys.modules.get("PIL.ImageOps")
-    if not images or not files:
-        return
-    rotated, called = 0, []
-    for path in files:
-        try:
-            with images.open(path) as image:
-                rotated += image.getexif().get(274, 1) not in (0, 1)
-        except Exception:  # not an image
-            return
-    if rotated and ops:
-        patched = Patched()
-        original = ops.exif_transpose
-
-        def counted(*args: Any, **named: Any) -> Any:
-            called.append(1)
-            return original(*args, **named)
-
-        patched.set(ops, "exif_transpose", counted)
-        try:
-            dataset[0]
-        finally:
-            patched.undo()
-    probe.extra["exif_ignored"] = rotated / len(files) if not called else 0.0
