@@ -270,13 +270,13 @@ CASES: dict[str, dict] = {
 }
 
 ALARMS: dict[str, dict] = {
-    "same-augmentation": {"checks": {"worker_seeds_equal": True}},
-    "epoch-fixed": {"checks": {"set_epoch_missing": True}},
-    "rank-duplicates": {"checks": {"rank_duplicates": 0.5}},
+    "same-augmentation": {"checks": {"worker_seeds_equal": True, "workers_compared": 2}},
+    "epoch-fixed": {"checks": {"set_epoch_missing": True, "epochs_seen": 5}},
+    "rank-duplicates": {"checks": {"rank_duplicates": 1.0, "rank_compared": "indices", "rank_batches": 8}},
     "poor-shuffle": {"checks": {"batch_classes": {"seen": 2, "expected": 16}}},
-    "padded-eval": {"checks": {"eval_padded": 3}},
+    "padded-eval": {"checks": {"eval_padded": 3, "eval_samples": 101}},
     "exif-ignored": {"checks": {"exif_ignored": 0.04, "exif_files": 50}},
-    "loss-nan": {"checks": {"loss_nan_step": 12}},
+    "loss-nan": {"checks": {"loss_nan_step": 12}, "runs": [busy(loss=[1.0] * 12 + [None] * 48)]},
     "memory-growth": {"runs": [busy(memory={"rss": [[i, 1e9 + i * 50e6] for i in range(40)]})]},
 }
 

@@ -75,3 +75,37 @@ def test_without_rotated_files_nothing_is_ignored(inside, tmp_path):
     files = photos(tmp_path, [1, 1])
     inside("exif").check(Photos(files, lambda image: image), [str(path) for path in files])
     assert inside("probe").extra["exif_ignored"] == 0.0
+
+
+def loop_of(inside, labels, **more):
+    one = inside("probe").Loop(SimpleNamespace(**more), "torch.DataLoader", None)
+    one.labels = [np.array(batch) for batch in labels]
+    return one
+
+
+def test_a_sampler_of_the_script_may_choose_the_classes(inside):
+    """Four samples of each of two people, for a triplet loss."""
+    torch = pytest.importorskip("torch")
+    checks, labels = inside("checks"), [[i % 8] * 4 + [(i + 1) % 8] * 4 for i in range(16)]
+    assert checks._shuffle(loop_of(inside, labels))["batch_classes"]["seen"] == 2
+    torch_one = torch.utils.data.BatchSampler([0], 1, False)
+    assert checks._shuffle(loop_of(inside, labels, batch_sampler=torch_one))
+    assert checks._shuffle(loop_of(inside, labels, batch_sampler=SimpleNamespace())) == {}
+
+
+@pytest.mark.parametrize(
+    ("workers", "names", "expected"),
+    [
+        (2, ["0-0-10-aa-bb", "0-1-11-aa-cc"], True),
+        (2, ["0-0-10-aa-bb", "0-1-11-ab-cc"], False),
+        (2, ["0-0-10-aa-b1", "0-1-11-aa-b2", "0-0-12-ab-b3", "0-1-13-ab-b4"], True),  # seeded with the epoch
+        (1, ["0-0-10-aa-bb", "0-0-11-aa-bb"], None),  # one worker, and two epochs
+        (2, ["0-0-10-aa-bb", "1-0-11-aa-bb"], None),  # of two ranks
+    ],
+)
+def test_workers_with_the_same_random_numbers(inside, tmp_path, workers, names, expected):
+    for name in names:
+        (tmp_path / f"worker-{name}").touch()
+    inside("probe").plan["out"] = str(tmp_path)
+    found = inside("checks")._workers(loop_of(inside, [], num_workers=workers))
+    assert found.get("worker_seeds_equal") == expected

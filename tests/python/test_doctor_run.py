@@ -17,7 +17,7 @@ import doctor_scripts as scripts
 import pytest
 import stoker
 from stoker.doctor import runner
-from stoker.doctor.examine import Examination, Options
+from stoker.doctor.examine import Examination, Options, duplicates
 
 PLAIN = """
 import sys
@@ -545,10 +545,26 @@ def test_ranks(script, tmp_path):
     one.options.command = [*launcher, "train.py", "3"]
     assert one.as_is(), one.stderr
     assert [rank["rank"] for rank in one.document["runs"][0]["ranks"]] == [0, 1]
-    assert one.document["checks"]["rank_duplicates"] == 0.5
+    assert one.document["checks"]["rank_duplicates"] == 1.0
+    assert one.document["checks"]["rank_compared"] == "indices" and "taken" not in one.document["checks"]
 
 
-def test_a_collate_function_is_soon_called_no_more(monkeypatch):
+def test_ranks_that_take_the_same_samples():
+    def share(what, *ranks):
+        return duplicates([{"what": what, "batches": batches} for batches in ranks]).get("rank_duplicates")
+
+    assert share("indices", [["0", "1"], ["2", "3"]], [["0", "1"], ["2", "3"]]) == 1.0
+    assert share("indices", [["0", "1"], ["2", "3"]], [["2", "3"], ["0", "1"]]) == 0.0  # another order
+    assert share("indices", [["0", "1"]], [["0", "2"]], [["0", "1"]]) == pytest.approx(5 / 6)
+    labels = [[0, 1, 2, 3] * 8]
+    assert share("labels", labels, labels) == 1.0
+    assert share("labels", labels, [labels[0][::-1]]) == 0.0
+    assert share("labels", [[0, 1] * 16], [[0, 1] * 16]) is None  # too few classes
+    assert share("indices", [["0"]]) is None and share("labels", [], []) is None
+    assert duplicates([{"what": "labels", "batches": labels}, {"what": "indices", "batches": [["0"]]}]) == {}
+
+
+def test_collate_is_not_called_after_two_batches(monkeypatch):
     """From the third batch on, unless torch stacks the samples to the same batch."""
     torch = pytest.importorskip("torch")
     monkeypatch.syspath_prepend(runner.INSIDE)

@@ -4,6 +4,7 @@
 import doctest
 import importlib
 import json
+import re
 from pathlib import Path
 
 import doctor_cases as cases
@@ -169,7 +170,15 @@ def test_code_of_a_dataset_or_a_generator_is_suspected():
 @pytest.mark.parametrize("name", cases.ALARMS)
 def test_alarms_need_no_what_if(name):
     m = {**cases.measurement(cases.busy()), **cases.ALARMS[name]}
-    assert [(alarm["id"], bool(alarm["change"])) for alarm in verdict.judge(m)["alarms"]] == [(name, True)]
+    (alarm,) = verdict.judge(m)["alarms"]
+    assert alarm["id"] == name and alarm["change"]
+    assert re.search(r"\d", alarm["evidence"][0])
+
+
+def test_a_loss_that_is_nan_only_once():
+    m = cases.measurement(cases.busy(loss=[1.0, None, 1.0, 1.0]), checks={"loss_nan_step": 1})
+    (alarm,) = verdict.judge(m)["alarms"]
+    assert (alarm["title"], alarm["evidence"]) == ("The loss is NaN in step 1", ["1 of 4 losses are NaN"])
 
 
 def test_memory_that_grows_at_an_uneven_pace():

@@ -11,6 +11,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
+from .._types import counted
 from .causes import percent, size
 from .facts import AS_IS, Measurement, Run, number, run_of, section, step_ms
 
@@ -28,23 +29,30 @@ class Alarm(NamedTuple):
 def same_augmentation(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
     if not checks.get("worker_seeds_equal"):
         return None
-    words = "NumPy's or Python's random numbers have the same state in all workers at the start of an epoch"
-    return "All workers draw the same random augmentations", [words]
+    count = number(checks, "workers_compared")
+    words = f"{count:.0f} workers start with the same state: what a transform draws from it is the same in all of them"
+    return "NumPy's or Python's random numbers are the same in all workers", [words]
 
 
 def epoch_fixed(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    epochs, labels = number(checks, "epochs_seen"), number(checks, "epoch_labels")
     if checks.get("set_epoch_missing"):
-        return "Every epoch has the same order: the sampler's set_epoch is never called", ["a DistributedSampler"]
+        words = f"a DistributedSampler had the same epoch number in all {epochs:.0f} epochs that were seen"
+        return "Every epoch has the same order: the sampler's set_epoch is never called", [words]
     if checks.get("epochs_equal"):
-        return "Every epoch has the same order, although the loader shuffles", ["two epochs were compared"]
+        words = f"two epochs begin with the same {labels:.0f} labels"
+        return "Every epoch has the same order, although the loader shuffles", [words]
     return None
 
 
 def rank_duplicates(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
     share = number(checks, "rank_duplicates")
-    if share < 0.02:  # a sampler pads the last batch with a few samples
+    if share < 0.9:  # ranks that shuffle the same small dataset have some samples in common
         return None
-    return f"Ranks train on the same samples: {percent(share)} were seen by more than one", []
+    what, count = checks.get("rank_compared") or "indices", number(checks, "rank_batches")
+    words = f"the {what} of the first {counted(int(count), 'batch')} were compared"
+    right = "this is right only for ranks that share one copy of the model, as in tensor or pipeline parallelism"
+    return f"Ranks take the same samples: {percent(share)} of them at the same time", [words, right]
 
 
 def poor_shuffle(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
@@ -61,7 +69,9 @@ def padded_eval(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]]
     if not count:
         return None
     words = f"{count:.0f} sample{'s are' if count != 1 else ' is'} counted twice"
-    return f"Evaluation repeats samples to fill the ranks: {words}", []
+    samples = number(checks, "eval_samples")
+    evidence = [f"the DistributedSampler takes {samples + count:.0f} samples of a dataset of {samples:.0f}"]
+    return f"Evaluation repeats samples to fill the ranks: {words}", evidence
 
 
 def exif_ignored(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
@@ -75,7 +85,12 @@ def exif_ignored(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]
 
 def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
     step = checks.get("loss_nan_step")
-    return None if step is None else (f"The loss is NaN from step {step} on", [])
+    if step is None:
+        return None
+    losses = (run_of(m, AS_IS) or {}).get("loss") or []
+    count = sum(x is None or x != x for x in losses)  # JSON has null for NaN
+    title = f"The loss is NaN from step {step} on" if count >= len(losses) - step else f"The loss is NaN in step {step}"
+    return title, [f"{count} of {counted(len(losses), 'loss')} are NaN"]
 
 
 def growth_of(run: Run | None) -> float:
@@ -135,7 +150,12 @@ ALARMS = (
     Alarm(
         38, "padded-eval", padded_eval, "leave out the repeated samples when you count; len(dataset) is the true number"
     ),
-    Alarm(39, "exif-ignored", exif_ignored, "apply PIL.ImageOps.exif_transpose, or load with Stoker's own ops, which do so"),
+    Alarm(
+        39,
+        "exif-ignored",
+        exif_ignored,
+        "apply PIL.ImageOps.exif_transpose, or load with Stoker's own ops, which do so",
+    ),
     Alarm(40, "loss-nan", loss_nan, "lower the learning rate, or look for the first batch with NaN in it"),
     Alarm(
         41,
@@ -150,8 +170,9 @@ def alarms(m: Measurement) -> list[dict[str, Any]]:
     """All alarms of a measurement."""
     checks, found = section(m, "checks"), []
     for alarm in ALARMS:
-        if said := alarm.find(m, checks):
+        if result := alarm.find(m, checks):
+            title, evidence = result
             found.append(
-                {"number": alarm.number, "id": alarm.id, "title": said[0], "evidence": said[1], "change": alarm.change}
+                {"number": alarm.number, "id": alarm.id, "title": title, "evidence": evidence, "change": alarm.change}
             )
     return found

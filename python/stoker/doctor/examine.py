@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,7 +165,9 @@ class Examination:
         self.document["framework"] = record.get("framework")
         self.document["overhead"] = run.pop("overhead", {})
         self.document["disabled"] = record.get("disabled") or []
-        self.document["checks"] = record.get("checks") or {}
+        taken = [section(section(r, "checks"), "taken") for r in self.last.records]
+        checks = {key: value for key, value in section(record, "checks").items() if key != "taken"}
+        self.document["checks"] = {**checks, **duplicates(taken)}
         extra = section(record, "extra")
         self.imports = max(1.0, number(run, "imports_s"))
         planned = SHARES[AS_IS] * self.options.seconds
@@ -285,6 +288,30 @@ def few_words(numbers: dict[str, Any], result: runner.Result) -> str:
         f"it ended after {result.seconds:.0f} s and {counted(steps, 'measured step')}, which is too few; "
         "give it more epochs or more data"
     )
+
+
+LABELS = 32  # that are the same in the same order, of at least 4 classes: no accident
+
+
+def duplicates(taken: list[dict[str, Any]]) -> dict[str, Any]:
+    """The part of the first samples that another rank takes at the same time; empty if that is not known."""
+    what = {one.get("what") for one in taken}
+    count = min((len(one.get("batches") or []) for one in taken), default=0)
+    if len(taken) < 2 or len(what) != 1 or not count:
+        return {}
+    each = [one["batches"][:count] for one in taken]
+    if "indices" in what:
+        shares = []
+        for step in zip(*each, strict=True):
+            often = Counter(index for batch in step for index in set(batch))
+            shares += [sum(often[index] > 1 for index in batch) / len(batch) for batch in step if batch]
+    else:
+        flat = [[label for batch in one for label in batch] for one in each]
+        if any(len(one) < LABELS or len(set(one)) < 4 for one in flat):
+            return {}
+        shares = [float(flat.count(one) > 1) for one in flat]
+    share = sum(shares) / len(shares) if shares else 0.0
+    return {"rank_duplicates": share, "rank_compared": what.pop(), "rank_batches": count}
 
 
 def rank_of(record: dict[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,8 @@ class Facts:
     @property
     def reads_little(self) -> bool:
         """Whether reading was timed, from storage if this run read from there, and takes little of the work."""
-        return bool(number(self.stages, "cold_read_us") or not self.reads_disk) and 0 < self.parts["read"] < 0.2 * sum(self.parts.values())
+        timed = bool(number(self.stages, "cold_read_us")) or not self.reads_disk
+        return timed and 0 < self.parts["read"] < 0.2 * sum(self.parts.values())
 
     @property
     def blocked(self) -> float:

@@ -40,8 +40,16 @@ def _shuffles(loop: probe.Loop) -> bool:
     return "Random" in type(getattr(loop.thing, "sampler", None)).__name__
 
 
+def _chooses(loop: probe.Loop) -> bool:
+    """Whether the script has a sampler of its own, which may choose the classes of a batch on purpose."""
+    samplers = (getattr(loop.thing, name, None) for name in ("sampler", "batch_sampler"))
+    return any(one is not None and not type(one).__module__.startswith("torch.") for one in samplers)
+
+
 def _shuffle(loop: probe.Loop) -> dict[str, Any]:
     """Classes in a batch, and how many there would be if the samples seen came in a random order."""
+    if _chooses(loop):
+        return {}
     lists = [one for one in _lists(loop) if len(one) > 3]
     every = [x for one in lists for x in one]
     if len(lists) < 8:
@@ -57,40 +65,50 @@ def _epochs(loop: probe.Loop) -> dict[str, Any]:
     """Whether two epochs that should differ begin with the same labels."""
     found: dict[str, Any] = {}
     known = [e for e in loop.sampler_epochs if e is not None]
+    found["epochs_seen"] = len(loop.epochs)
     if len(loop.epochs) > 2 and len(known) == len(loop.sampler_epochs) and len(set(known)) == 1:
         found["set_epoch_missing"] = bool(getattr(loop.thing.sampler, "shuffle", True))
     lists, starts = _lists(loop), [e for e in loop.epochs if e + COMPARED <= len(loop.labels)]
     if _shuffles(loop) and len(starts) > 1 and lists:
         first, second = (lists[e : e + COMPARED] for e in starts[:2])
-        found["epochs_equal"] = first == second and len({x for one in first for x in one}) > 3
+        labels = [x for one in first for x in one]
+        found["epochs_equal"] = first == second and len(set(labels)) > 3
+        found["epoch_labels"] = len(labels)
     return found
 
 
 def _ranks(loop: probe.Loop) -> dict[str, Any]:
-    """Whether every rank goes through the whole dataset."""
-    ranks = int(os.environ.get("WORLD_SIZE", 1))
-    dataset: Any = getattr(loop.thing, "dataset", None)
-    if ranks < 2 or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+    """What this rank took first, for the doctor to compare: indices as loaders.py has noted them, or else labels."""
+    if int(os.environ.get("WORLD_SIZE", 1)) < 2:
         return {}
-    each = len(loop.thing) * max(loop.sizes or [1])
-    return {"rank_duplicates": 1 - 1 / ranks if each >= 0.9 * len(dataset) and each > 1 else 0.0}
+    indices = getattr(getattr(loop.thing, "_index_sampler", None), "_doctor_taken", None)
+    what, batches = ("indices", indices) if indices else ("labels", _lists(loop)[:16])
+    return {"taken": {"what": what, "batches": batches}}
 
 
 def _padded(loop: probe.Loop) -> dict[str, Any]:
     """Samples that the samplers of other loaders repeat, so that all ranks have as many."""
     samplers: list[Any] = [getattr(other.thing, "sampler", None) for other in probe.loops if other is not loop]
     padded = [
-        s.total_size - len(s.dataset)
+        (s.total_size - len(s.dataset), len(s.dataset))
         for s in samplers
         if hasattr(s, "total_size") and hasattr(s, "dataset") and not getattr(s, "drop_last", False)
     ]
-    return {"eval_padded": max(padded)} if padded else {}
+    return dict(zip(("eval_padded", "eval_samples"), max(padded), strict=True)) if padded else {}
 
 
 def _workers(loop: probe.Loop) -> dict[str, Any]:
-    """Whether all workers began with the same random numbers; see loaders.py."""
-    folder = probe.plan.get("out")
-    found = [name.split("-")[2:] for name in os.listdir(folder) if name.startswith("worker-")] if folder else []
-    if len(found) < 2:
+    """Whether all workers of this rank began their epochs with the same random numbers; see loaders.py."""
+    folder, count = probe.plan.get("out"), int(getattr(loop.thing, "num_workers", 0) or 0)
+    if not folder or count < 2:
         return {}
-    return {"worker_seeds_equal": any(len({words[i] for words in found}) == 1 for i in range(2))}
+    words = [name.split("-")[1:] for name in os.listdir(folder) if name.startswith("worker-")]
+    states: dict[str, list[set[str]]] = {}
+    for rank, worker, _, *generators in words:
+        if rank == os.environ.get("RANK", "0"):
+            for seen, state in zip(states.setdefault(worker, [set(), set()]), generators, strict=True):
+                seen.add(state)
+    if len(states) < count:
+        return {}
+    equal = any(all(seen == first for seen in rest) for first, *rest in zip(*states.values(), strict=True))
+    return {"worker_seeds_equal": equal, "workers_compared": len(states)}

@@ -92,6 +92,27 @@ def _torch_loader(module: Any) -> None:
         return probe.opened(self, kind_of(self, "torch.DataLoader"), lambda: original(self), at)
 
     module.DataLoader.__iter__ = __iter__
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        _note_indices(module)
+
+
+TAKEN = 8, 64  # batches, and samples of each
+
+
+def _note_indices(module: Any) -> None:
+    """Keeps the first indices that the loader of a rank takes, with its sampler; see checks.py."""
+    original = module._BaseDataLoaderIter._next_index
+
+    @functools.wraps(original)
+    def _next_index(self: Any) -> Any:
+        indices = original(self)
+        if self._dataset_kind == module._DatasetKind.Map and isinstance(indices, list):
+            taken = getattr(self._index_sampler, "__dict__", {}).setdefault("_doctor_taken", [])
+            if len(taken) < TAKEN[0]:
+                taken.append([str(index) for index in indices[: TAKEN[1]]])
+        return indices
+
+    module._BaseDataLoaderIter._next_index = _next_index
 
 
 class Started:
@@ -109,7 +130,8 @@ class Started:
             repr(random.getstate()).encode(),
         )
         words = "-".join(f"{zlib.crc32(state):08x}" for state in states)
-        os.close(os.open(os.path.join(self.folder, f"worker-{os.getpid()}-{words}"), os.O_CREAT | os.O_WRONLY))
+        name = f"worker-{os.environ.get('RANK', '0')}-{worker}-{os.getpid()}-{words}"
+        os.close(os.open(os.path.join(self.folder, name), os.O_CREAT | os.O_WRONLY))
 
 
 def _torch_worker(module: Any) -> None:
