@@ -3,6 +3,7 @@
 
 import importlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -16,7 +17,8 @@ import doctor_cases as cases
 import doctor_scripts as scripts
 import pytest
 import stoker
-from stoker.doctor import runner
+from stoker.doctor import __main__ as main
+from stoker.doctor import runner, verdict
 from stoker.doctor.examine import Examination, Options, duplicates
 
 PLAIN = """
@@ -87,9 +89,7 @@ def test_from_the_start_to_a_report(tmp_path):
     assert done.returncode in (0, 1), done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     runs = {run["name"]: run for run in found["runs"]}
-    assert {name: run["status"] for name, run in runs.items()} == dict.fromkeys(
-        ("as-is", "model", "loader", "stoker"), "ok"
-    )
+    assert {runs[name]["status"] for name in ("as-is", "model", "loader", "stoker")} == {"ok"}
     assert found["loader"]["kind"] == "torch.DataLoader" and found["loader"]["at"] == line_of("loader =")
     assert found["loader"]["batch_size"] == 8 and found["loader"]["samples"] == 64
     assert {"name": "slow", "at": line_of("def slow")}.items() <= found["stages"]["transforms"][0].items()
@@ -256,14 +256,62 @@ def test_arguments():
     for words, said in (
         ((), "usage: stoker doctor"),
         (("--help",), "usage: stoker doctor"),
-        (("gone.py",), "there is no such file"),
+        (("gone.py",), "gone.py: file not found"),
         (("--secnds", "3", "x.py"), "unknown option --secnds"),
-        (("--seconds", "-1", __file__), "a number above 0"),
-        (("--", "no-such-command"), "there is no such command"),
+        (("--seconds", "nan", __file__), "a number above 0"),
+        (("--html", "gone/x.html", __file__), "there is no folder gone"),
+        (("--", "no-such-command"), "no-such-command: command not found; check PATH"),
     ):
         done = doctor(*words)
         assert said in done.stdout + done.stderr
         assert done.returncode == (0 if "usage" in said else 2)
+
+
+def test_values_of_options():
+    for given in ("-1", "0", "nan", "inf", "x"):
+        with pytest.raises(main.UsageError, match="above 0"):
+            main.positive({"seconds": given}, "seconds", float)
+    for given in ("without", "without=", "workers=x", "al"):
+        with pytest.raises(main.UsageError, match="unknown what-if"):
+            main.names_of(given)
+    assert main.names_of("without=blur,workers=2") == ["without=blur", "workers=2"]
+
+
+def test_files_are_checked_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doctor.patch").touch()
+    (tmp_path / "file").touch()
+    for options, words in (
+        ({"json": "gone/x.json"}, "there is no folder gone"),
+        ({"trace": "."}, "this is a folder"),
+        ({"tensorboard": "file/logs"}, "there is no folder"),
+        ({"apply": True}, "doctor.patch exists"),
+    ):
+        with pytest.raises(main.UsageError, match=words):
+            main.check_files(options)
+    main.check_files({"json": "-", "html": "x.html", "trace": "file", "tensorboard": "new/logs"})
+
+
+def test_what_is_printed_can_always_be_printed(tmp_path, monkeypatch):
+    """JSON has no NaN, and names of files may not be UTF-8."""
+    document = {**cases.measurement(cases.busy(loss=[1.0, float("nan")])), "command": ["train\udcff.py"]}
+    monkeypatch.chdir(tmp_path)
+    files = {"json": "x.json", "html": "x.html", "trace": "x.trace", "tensorboard": "logs"}
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    main.print_any_name()
+    main.write(verdict.judge(document), files)
+    assert json.loads((tmp_path / "x.json").read_text())["runs"][0]["loss"] == [1.0, None]
+    assert "NaN" not in (tmp_path / "x.json").read_text()
+
+
+def test_what_was_asked_for_runs_in_addition(script):
+    """The what-if that proves the cause runs first, and again none that has run."""
+    one = script("", tries=["stoker", "workers=4"])
+    one.document = cases.measurement(cases.slow(), *cases.CEILINGS, stages=cases.CASES["transform"]["stages"])
+    ran = []
+    one.what_if = lambda name: (ran.append(name), one.document["runs"].append(cases.run(name, 1800)))
+    one.what_ifs()
+    assert ran == ["without=blur", "stoker", "workers=4"]
 
 
 @pytest.mark.parametrize("name", scripts.NAMES)

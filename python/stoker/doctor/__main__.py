@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 import shutil
 import signal
@@ -15,7 +17,7 @@ from typing import Any
 
 from . import report, report_html, runner, tensorboard, trace
 from .examine import Examination, Options, progress_words
-from .facts import AS_IS, items
+from .facts import AS_IS, finite, items
 from .remedies import REMEDIES
 
 HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
@@ -23,8 +25,9 @@ HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
        stoker doctor compare BEFORE.json AFTER.json
        stoker doctor DATA [--need N]               a dataset; see: stoker doctor --help
 
-Runs the unchanged script for a moment, finds by experiment what it waits for, tries the remedy, and prints one
-verdict: the cause, the change, and the gain that was measured. Nothing that the script saves is kept.
+Runs the unchanged script several times, for about a minute in total, finds by experiment what it waits for, tries the
+remedy, and prints one verdict: the cause, the change, and the gain that was measured. Nothing that the script saves is
+kept.
 
   1. as it is         3. the loader alone, and its parts
   2. the model alone  4. the what-ifs that prove the cause
@@ -32,12 +35,12 @@ verdict: the cause, the change, and the gain that was measured. Nothing that the
 options, before SCRIPT.py:
   --seconds N      time for all runs, not counting the script's imports (60)
   --steps N        end every run after N steps
-  --try NAMES      also run these what-ifs: all, or a list such as stoker,workers=4,amp-bf16,compile
+  --try NAMES      run these what-ifs, too: all, or a list such as stoker,workers=4,amp-bf16,compile
   --json [FILE]    print the measurements as JSON, or write them
   --html FILE      write a report for the browser
   --trace FILE     write a timeline for Perfetto
   --tensorboard DIR  write scalars for TensorBoard
-  --apply          write the change as a patch file; apply it with: git apply FILE
+  --apply          write the change as doctor.patch; apply it with: git apply doctor.patch
   --help           print this
 
 Loaders of PyTorch, TensorFlow, WebDataset, DALI and Stoker are recognised. For any other iterable:
@@ -46,12 +49,13 @@ Loaders of PyTorch, TensorFlow, WebDataset, DALI and Stoker are recognised. For 
 
 In a notebook or a running program: with stoker.doctor(): ...
 
-exit status: 0 nothing to gain; 1 something to gain, an alarm, or a failed script; 2 wrong arguments; 3 a problem of
-the machine; 130 interrupted, and nothing to gain so far
+exit status: 0 nothing to gain; 1 something to gain, an alarm, or a failed script; 2 wrong arguments; 3 a system error;
+130 interrupted, and nothing to gain so far
 """
 
 VALUES = ("--seconds", "--steps", "--html", "--trace", "--tensorboard", "--try")
-USAGE, INTERRUPTED = 2, 130
+USAGE, MACHINE, INTERRUPTED = 2, 3, 130
+PATCH = Path("doctor.patch")
 
 
 class UsageError(Exception):
@@ -101,20 +105,47 @@ def positive(options: dict[str, Any], name: str, kind: type) -> Any:
         value = kind(options[name])
     except ValueError:
         value = 0
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise UsageError(f"--{name} takes a number above 0, not {options[name]!r}")
     return value
 
 
 def names_of(text: str | None) -> list[str] | None:
-    """The what-ifs of --try."""
+    """The what-ifs of --try; `all` includes every other name.
+
+    >>> names_of("all,stoker"), names_of("stoker,stoker,workers=4")
+    (['all'], ['stoker', 'workers=4'])
+    """
     names = [name for name in (text or "").split(",") if name]
     for name in names:
         word, _, value = name.partition("=")
-        known = name in REMEDIES or name == "all" or (word == "workers" and value.isdigit()) or word == "without"
-        if not known:
-            raise UsageError(f"--try: unknown what-if {name!r}; there are: all, workers=N, {', '.join(REMEDIES)}")
-    return names or None
+        known = name in REMEDIES or name == "all" or (value if word == "without" else False)
+        if not known and not (word == "workers" and value.isdigit()):
+            others = "all, workers=N, without=FUNCTION"
+            raise UsageError(f"--try: unknown what-if {name!r}; there are: {others}, {', '.join(REMEDIES)}")
+    return ["all"] if "all" in names else list(dict.fromkeys(names)) or None
+
+
+def check_files(options: dict[str, Any]) -> None:
+    """Before minutes of measuring: whether everything that was asked for can be written."""
+    for name in ("json", "html", "trace", "tensorboard"):
+        path = Path(options.get(name) or "-")
+        if str(path) == "-":
+            continue
+        folder = path.parent
+        if name == "tensorboard":
+            folder = next(one for one in (path, *path.absolute().parents) if one.exists())  # the others are made
+        elif path.is_dir():
+            raise UsageError(f"--{name} {path}: this is a folder")
+        if not folder.is_dir():
+            raise UsageError(f"--{name} {path}: there is no folder {folder}")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"--{name} {path}: no permission to write there")
+    if options.get("apply"):
+        if PATCH.exists():
+            raise UsageError(f"--apply: {PATCH} exists; apply or remove it first")
+        if not os.access(".", os.W_OK):
+            raise UsageError(f"--apply: no permission to write {PATCH} into this folder")
 
 
 class Progress:
@@ -145,14 +176,21 @@ def command_of(words: list[str], is_command: bool) -> list[str]:
         raise UsageError("no script was given; write: stoker doctor train.py")
     if is_command:
         if shutil.which(words[0]) is None:
-            raise UsageError(f"{words[0]}: there is no such command")
+            raise UsageError(f"{words[0]}: command not found; check PATH")
         return words
     if not Path(words[0]).is_file():
-        raise UsageError(f"{words[0]}: there is no such file")
+        raise UsageError(f"{words[0]}: file not found")
     return [sys.executable, *words]
 
 
+def print_any_name() -> None:
+    """Names of files may not be UTF-8, or not have the characters of the terminal."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def main(arguments: list[str]) -> int:
+    print_any_name()
     try:
         if arguments[:1] == ["compare"]:
             return compare(arguments[1:])
@@ -164,6 +202,7 @@ def main(arguments: list[str]) -> int:
         tries = names_of(options.get("try"))
         seconds = positive(options, "seconds", float) or 60.0
         steps = positive(options, "steps", int)
+        check_files(options)
     except UsageError as error:
         print(f"stoker doctor: {error}; see: python -m stoker.doctor --help", file=sys.stderr)
         return USAGE
@@ -177,7 +216,11 @@ def main(arguments: list[str]) -> int:
         except KeyboardInterrupt:
             print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
             document, interrupted = examination.judged(), True
-    write(document, options)
+    try:
+        write(document, options)
+    except OSError as error:
+        print(f"stoker doctor: cannot write {error.filename or 'the report'}: {error.strerror}", file=sys.stderr)
+        return MACHINE
     failed_words(document, examination.stderr)
     return report.exit_code(document) or (INTERRUPTED if interrupted else 0)
 
@@ -192,14 +235,15 @@ def failed_words(document: dict[str, Any], stderr: str) -> None:
 
 def write(document: dict[str, Any], options: dict[str, Any]) -> None:
     """The report in all forms that were asked for."""
+    words = json.dumps(finite(document), indent=1, allow_nan=False) + "\n"
     if options.get("json") == "-":
-        print(json.dumps(document, indent=1))
+        print(words, end="")
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = min(120, max(60, shutil.get_terminal_size((80, 24)).columns)) if sys.stdout.isatty() else 80
         print(report.text(document, color, width), end="")
         if options.get("json"):
-            Path(options["json"]).write_text(json.dumps(document, indent=1) + "\n")
+            Path(options["json"]).write_text(words)
             print(f"\nwrote {options['json']}")
     for name, module in (("html", report_html), ("trace", trace), ("tensorboard", tensorboard)):
         if options.get(name):
@@ -211,8 +255,8 @@ def write(document: dict[str, Any], options: dict[str, Any]) -> None:
         except LookupError as error:
             print(f"stoker doctor: {error}", file=sys.stderr)
         else:
-            Path("doctor.patch").write_text(text)
-            print("\nwrote doctor.patch; apply it with: git apply doctor.patch")
+            PATCH.write_text(text, encoding="utf-8", errors="backslashreplace")
+            print(f"\nwrote {PATCH}; apply it with: git apply {PATCH}")
 
 
 def compare(words: list[str]) -> int:

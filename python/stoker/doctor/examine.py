@@ -19,7 +19,7 @@ from .remedies import label, remedy
 from .verdict import is_put_off, judge, wanted
 
 SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
-FEW_STEPS = 3  # fewer say nothing
+FEW_STEPS = 3  # minimum for a measurement
 MOST_WHAT_IFS = 4
 LARGE_GAIN = 4.0  # after which no other cause is looked for
 
@@ -137,7 +137,7 @@ class Examination:
                 base["gpu"] = {**section(base, "gpu"), "kernels": gpu["kernels"], "busy": min(1.0, busy)}
 
     def _fill_waiting(self) -> None:
-        """Where the host cannot time waiting, it is what a step takes longer than the model alone."""
+        """Estimates waiting as step time minus model time, where the host cannot time it."""
         base, model = (next((r for r in self.document["runs"] if r["name"] == n), None) for n in (AS_IS, MODEL))
         if not base or not model or model["status"] != "ok":
             return
@@ -217,26 +217,26 @@ class Examination:
         return self.run(name, "what-if", "what-if", what_if=name, fast=self.fast, image=image, reads_disk=disk)
 
     def what_ifs(self) -> None:
-        """Those that the verdict needs, or those that the user asked for."""
-        asked = self.options.tries
-        if asked and asked != ["all"]:
-            for name in asked:
-                self.what_if(name)
-            return
-        for i in range(100 if asked else MOST_WHAT_IFS):
-            names = wanted(self.document, all=bool(asked))
-            if not names or (i and not asked and self._is_late()):
-                return
+        """Those that the verdict needs, then those that the user asked for."""
+        asked = self.options.tries or []
+        every = asked == ["all"]
+        for i in range(100 if every else MOST_WHAT_IFS):
+            names = wanted(self.document, all=every)
+            if not names or (i and not every and self._is_late()):
+                break
             self.what_if(names[0])
-            if not asked and self._is_settled():
-                return
+            if not every and self._is_settled():
+                break
+        for name in asked:
+            if name != "all" and name not in {run["name"] for run in self.document["runs"]}:
+                self.what_if(name)
 
     def _is_late(self) -> bool:
         passed = time.perf_counter() - self.begun - self.imports * len(self.document["runs"])
         return passed + self.slowness * SHARES["what-if"] * self.options.seconds > self.options.seconds
 
     def _is_settled(self) -> bool:
-        """A cause is proved, and its gain is large, or what is left of the gain is small."""
+        """Whether a proved gain is large enough to stop, or close to the model's ceiling."""
         found = judge(self.document)["verdict"]
         if not found:
             return False
@@ -266,7 +266,7 @@ def not_applied(extra: dict[str, Any]) -> str:
     """Why a what-if changed nothing."""
     errors = extra.get("hooks") or []
     return str(
-        extra.get("not_possible") or (errors[-1] if errors else "the script offers no place to make this change")
+        extra.get("not_possible") or (errors[-1] if errors else "not supported for this script's loader or framework")
     )
 
 
