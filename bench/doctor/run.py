@@ -256,7 +256,7 @@ def name_of(document: dict | None, case: Case) -> str:
 
 
 def rate(case: Case, place: Path, seconds: float, fixed: bool) -> float | None:
-    """Samples per second as the script prints them: of one rank, because the others may end without a word."""
+    """Samples per second as the script prints them: ranks that end without printing are ignored."""
     script = ["train.py", "--seconds", str(seconds), *(["--fixed"] if fixed else [])]
     words = words_of(case, script)
     command = words[1:] if words[0] == "--" else [sys.executable, *words]

@@ -107,4 +107,4 @@ def train(loader, model: nn.Module, optimizer: torch.optim.Optimizer | None = No
 
 
 if __name__ == "__main__":
-    sys.exit("this is no script: see run.py")
+    sys.exit("shared.py is a module; run run.py")

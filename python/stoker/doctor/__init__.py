@@ -15,7 +15,7 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """A module that is a context manager's maker too: with stoker.doctor(): ..."""
+    """A callable module: `with stoker.doctor():` returns a `Here`."""
 
     def __call__(self, **options: Any) -> Any:
         from .here import Here

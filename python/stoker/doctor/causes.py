@@ -453,7 +453,7 @@ def gil(f: Facts) -> Suspicion | None:
         return None
     lines = [f"{at(h)}: {times(number(h, 'ms'))} per step" for h in hot[:3]]
     if busy := number(f.run, "cpu", "gil"):
-        lines.append(f"the GIL is held {percent(busy)} of the time")
+        lines.append(f"the main thread runs Python code of the script {percent(busy)} of the time")
     title = f"Python in the training process is the limit: {at(hot[0])} takes {times(number(hot[0], 'ms'))} of a step"
     tries = [f"without={hot[0].get('name')}"]
     return Suspicion(f"{title} of {times(f.step)}", min(1.0, taken / f.step), lines, tries)

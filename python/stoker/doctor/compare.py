@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> Measurement:
-    """A document. Raises ValueError with the path if it is none, OSError if it cannot be read."""
+    """A document. Raises ValueError if the file is not a document, OSError if it cannot be read."""
     with open(path, encoding="utf-8") as file:
         try:
             m = json.load(file)
@@ -127,7 +127,7 @@ def _alarms(m: Measurement) -> dict[str, str]:
 
 
 def notes(before: Measurement, after: Measurement) -> list[str]:
-    """What the two have not in common, and what each found."""
+    """Differences between the two documents, and the verdict of each."""
     found = []
     for key, words in (("command", "The commands differ"), ("machine", "The machines differ")):
         old, new = (_about(m, key) for m in (before, after))
@@ -156,7 +156,10 @@ def text(before: Measurement, after: Measurement, width: int = 80) -> str:
 
 
 def main(before_path: str | os.PathLike[str], after_path: str | os.PathLike[str]) -> int:
-    """Prints what changed. 0: as fast or faster; 1: slower, failed, or a new alarm; 2: no document; 3: unreadable."""
+    """Prints what changed, and returns the exit status.
+
+    0: as fast or faster; 1: slower, failed, or a new alarm; 2: not a doctor document; 3: cannot be read
+    """
     both: list[Any] = []
     for path in (before_path, after_path):
         try:

@@ -163,7 +163,7 @@ def sample(pid: int) -> Sample | None:
 
 
 def _memory(pid: int) -> int:
-    """Bytes, with a share of what several processes have in common; 0 if the kernel does not say."""
+    """Proportional set size in bytes; 0 if the kernel does not report it."""
     for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024

@@ -53,7 +53,7 @@ class Nvml:
         return [self._reading(handle) for handle in self._handles]
 
     def _reading(self, handle: ctypes.c_void_p) -> Reading:
-        """What the driver does not say is 0."""
+        """Values that the driver does not report are 0."""
         rates, memory, clock, top = _Rates(), _Memory(), ctypes.c_uint(), ctypes.c_uint()
         self._library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(rates))
         self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))

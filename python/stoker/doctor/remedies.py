@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The what-ifs in words: what is different in such a run, and what a user changes to get the same."""
+"""The what-ifs in words: labels for the table, and the change that the user makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Remedy(NamedTuple):
     label: str  # completes "with ...", in a table
     advice: str  # what to do, in the imperative
-    changes_training: bool = False  # the result of training changes, so this is never a verdict's remedy
+    changes_training: bool = False  # the result of training changes, which the table says
 
 
 REMEDIES = {
