@@ -109,3 +109,22 @@ def test_workers_with_the_same_random_numbers(inside, tmp_path, workers, names, 
     inside("probe").plan["out"] = str(tmp_path)
     found = inside("checks")._workers(loop_of(inside, [], num_workers=workers))
     assert found.get("worker_seeds_equal") == expected
+
+
+def test_the_loss_of_fp16_is_noted_without_its_scale(inside, monkeypatch):
+    torch = pytest.importorskip("torch")
+    models, probe = inside("models"), inside("probe")
+    monkeypatch.setattr(probe, "losses", [])
+    module = SimpleNamespace(backward=lambda loss: probe.losses.append((7, loss.item())))
+    monkeypatch.setattr(models, "after", lambda name, change: change(module) if name == "torch.autograd" else None)
+    models._loss_scaling()
+    module.backward(torch.tensor(2.0))
+    assert probe.losses == [(7, 2.0)]
+
+
+@pytest.mark.parametrize("rows", [[{"text": "a"}] * 4, iter(range(4))])
+def test_batches_that_cannot_be_compared_are_not_the_same(inside, rows):
+    pytest.importorskip("torch")
+    inside("what_ifs")._compare(SimpleNamespace(dataset=rows))
+    extra = inside("probe").extra
+    assert extra["compared"] and "same_result" not in extra
