@@ -211,6 +211,8 @@ def test_only_copies_that_were_seen_become_non_blocking(tmp_path, at, expected):
         ("stoker", "from torch.utils.data import DataLoader; import x", "from stoker import DataLoader; import x"),
         ("stoker", "from torch.utils.data import DataLoader  # why", "from stoker import DataLoader  # why"),
         ("stoker", "if a:\n\tfrom torch.utils.data import DataLoader, D", "\tfrom stoker import DataLoader"),
+        ("stoker", "from torch.utils import data as d\nd.DataLoader(a)", "stoker.DataLoader(a)"),
+        ("stoker", "from graphs import loader\nloader.DataLoader(a)", None),  # not torch's
         ("stoker", "a = '\x0c'\nfrom torch.utils.data import DataLoader", "from stoker import DataLoader"),
         ("stoker", 2 * "from torch.utils.data import DataLoader\n", None),
         ("workers=4", "DataLoader(a, 8, **more)", None),

@@ -124,10 +124,22 @@ def workers(count: str) -> Edit:
     return edit
 
 
+def _torch_data(source: str) -> set[str]:
+    """The names of torch.utils.data in a file."""
+    found = {"torch.utils.data"}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            found |= {a.asname or a.name for a in node.names if module + a.name == "torch.utils.data"}
+    return found
+
+
 def stoker_import(source: str, line: int) -> str | None:
     """Takes DataLoader from stoker instead of torch."""
     call = _loader_call(source, line)
     if call is not None and isinstance(call.func, ast.Attribute):
+        if ast.unparse(call.func.value) not in _torch_data(source):
+            return None  # a loader of another library
         start, end = _span(source, call.func)
         return _with_import(source[:start] + "stoker.DataLoader" + source[end:], "import stoker")
     imports = [
