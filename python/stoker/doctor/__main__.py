@@ -119,8 +119,8 @@ def names_of(text: str | None) -> list[str] | None:
     names = [name for name in (text or "").split(",") if name]
     for name in names:
         word, _, value = name.partition("=")
-        known = name in REMEDIES or name == "all" or (value if word == "without" else False)
-        if not known and not (word == "workers" and value.isdigit()):
+        with_value = (word == "workers" and value.isdigit()) or (word == "without" and value)
+        if not with_value and name != "all" and name not in REMEDIES:
             others = "all, workers=N, without=FUNCTION"
             raise UsageError(f"--try: unknown what-if {name!r}; there are: {others}, {', '.join(REMEDIES)}")
     return ["all"] if "all" in names else list(dict.fromkeys(names)) or None
