@@ -200,7 +200,9 @@ class _Worker:
         """Moves large tensors of a sample to their row of the batch: a list of samples would need memory of its own."""
         if row == 0:
             self.blocks = []
-        if self.blocks:
+        elif not self.blocks:  # the first sample has no large tensor
+            return sample
+        else:
             self.segments.tidy()
         self.leaf = 0
         return self._kept(rows, row, sample)
@@ -235,10 +237,8 @@ class _Worker:
     def stack(self, batch: list[Any], *, collate_fn_map: Any = None) -> Any:
         """Takes the place of torch's own: stacks straight into a segment."""
         torch, first = framework("torch"), batch[0]
-        alike = all(
-            type(t) is torch.Tensor and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad
-            for t in batch
-        )
+        kind, dtype = torch.Tensor, first.dtype
+        alike = all(type(t) is kind and t.dtype is dtype and not t.requires_grad for t in batch)
         if not alike or not self._plain(first):
             return torch.stack(batch, 0)
         shape = torch.Size((len(batch), *first.shape))
