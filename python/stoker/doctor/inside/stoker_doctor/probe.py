@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -329,6 +330,8 @@ def opened(thing: Any, kind: str, make: Callable[[], Any], at: str | None = None
     """The iterator that a loader makes for an epoch, timed."""
     global depth
     if not is_watching() or is_worker():
+        if os.getpid() != pid and plan.get("out") and not is_worker():
+            mark("forked")
         return make()
     loop = loop_of(thing, kind, at)
     if loop.is_target and plan.get("mode") == "loader":
@@ -389,6 +392,7 @@ def begin(given: dict[str, Any]) -> None:
     pid = os.getpid()
     if given.get("out"):
         atexit.register(_at_exit)
+        mark("beat")
     os.register_at_fork(after_in_child=_forked)
     from . import device as module
     from . import sampler
@@ -416,6 +420,12 @@ def _at_exit() -> None:
         _write("ended")
 
 
+def mark(name: str) -> None:
+    """An empty file for the doctor, which looks whether it exists and when it was last written."""
+    with open(os.path.join(plan["out"], name), "w"):
+        pass
+
+
 def finish(status: str) -> None:
     """Writes the record and ends this process, its children first."""
     _write(status)
@@ -426,28 +436,36 @@ def finish(status: str) -> None:
 
 
 def _write(status: str) -> None:
-    if not _finishing.acquire(blocking=False):
-        return
-    from . import record
+    """Writes the record, once. A thread that comes second waits, because it may end the process next."""
+    with _finishing:
+        path = os.path.join(plan["out"], f"{pid}.json")
+        if os.path.exists(path):
+            return
+        from . import record
 
-    end = clock()
-    for function in at_finish:
-        function()
-    document = record.make(status, end)
-    path = os.path.join(plan["out"], f"{pid}.json")
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(document, file, default=str)
-    os.replace(path + ".part", path)
+        try:
+            end = clock()
+            for function in at_finish:
+                function()
+            text = json.dumps(record.make(status, end), default=str)
+        except Exception:  # the doctor's fault, and not the script's
+            text = json.dumps({"status": "doctor", "pid": pid, "traceback": traceback.format_exc()})
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(path + ".part", path)
+
+
+def children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
 
 
 def _end_children() -> None:
     """Workers end at once, instead of finding out seconds later that their parent is gone."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            children = [int(word) for word in file.read().split()]
-    except OSError:
-        return
-    for child in children:
+    for child in children():
         try:
             os.kill(child, signal.SIGKILL)
         except OSError:

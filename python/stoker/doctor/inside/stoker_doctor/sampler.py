@@ -2,11 +2,12 @@
 """A thread that looks at where the main thread is, several times per second.
 
 The samples separate computing from Python code of the script, and disturb neither. They also end a run whose script
-asks for no further batch, and show where it hangs.
+asks for no further batch, show where it hangs, and end a run that the doctor has no time left for.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -40,23 +41,45 @@ def begin() -> None:
 
 def _run() -> None:
     global taken, seen
-    last, at_last = -1, probe.clock()
+    last, at_last, marked = -1, probe.clock(), 0.0
+    out = probe.plan.get("out", "")
     while probe.pid:
         time.sleep(EVERY)
         now = probe.clock()
+        if out and os.path.exists(os.path.join(out, "stop")):
+            if probe.loops:
+                probe.finish("ended")
+            os._exit(0)
         if now > probe.deadline + 2 * probe.plan.get("grace", 5.0) and probe.depth == 0:
             probe.finish("ok")  # the script does something else after its last batch
         total = sum(len(loop.begin) for loop in probe.loops)
         if total != last:
             last, at_last = total, now
-        elif probe.plan.get("out") and now - at_last > probe.plan.get("patience", 120.0):
-            probe.extra["stuck"] = stack()
-            probe.finish("hangs")
+            if out and now - marked > probe.plan["patience"] / 100:
+                probe.mark("beat")
+                marked = now
+        elif out and now - at_last > probe.plan["patience"]:
+            at_last += 1.0  # when to look again
+            if is_stuck(out):
+                probe.extra["stuck"] = stack()
+                probe.finish("hangs")
         if probe.started and now < probe.deadline:
             before = time.thread_time()
             _look()
             seen += 1
             taken += time.thread_time() - before
+
+
+def is_stuck(out: str) -> bool:
+    """Whether no process of the script takes batches, and this is the one that should.
+
+    A launcher waits for its children, and a worker waits for its parent.
+    """
+    if time.time() - os.stat(os.path.join(out, "beat")).st_mtime < probe.plan["patience"]:
+        return False
+    workers = sys.modules.get("multiprocessing.process")
+    is_worker = workers is not None and workers.parent_process() is not None
+    return bool(probe.loops) or not (is_worker or probe.children())
 
 
 def _look() -> None:
