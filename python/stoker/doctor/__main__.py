@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from . import report, report_html, runner, tensorboard, trace
 from .examine import Examination, Options, progress_words
 from .facts import AS_IS, finite, items
 from .remedies import REMEDIES
+from .scratch import ENDS, Scratch
 
 HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
        stoker doctor [options] -- COMMAND ...      e.g. -- torchrun --nproc-per-node 2 train.py
@@ -207,9 +207,11 @@ def main(arguments: list[str]) -> int:
         print(f"stoker doctor: {error}; see: python -m stoker.doctor --help", file=sys.stderr)
         return USAGE
     runner.adopt_orphans()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is printed
-    with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as scratch:
-        given = Options(command, words, seconds, steps, tries, Path(scratch), Progress(), warn)
+    for number in ENDS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, interrupt)
+    with Scratch() as folder:
+        given = Options(command, words, seconds, steps, tries, folder, Progress(), warn)
         examination, interrupted = Examination(given), False
         try:
             document = examination.all()
@@ -223,6 +225,13 @@ def main(arguments: list[str]) -> int:
         return MACHINE
     failed_words(document, examination.stderr)
     return report.exit_code(document) or (INTERRUPTED if interrupted else 0)
+
+
+def interrupt(number: int, frame: object) -> None:
+    """What is known so far is printed; a second signal must not stop the cleaning up."""
+    for one in ENDS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def failed_words(document: dict[str, Any], stderr: str) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -50,6 +49,7 @@ class Examination:
         self.updates = 0.0  # of the optimizer, in the script as it is
         self.fast: list[int] = []  # samples that are not slow
         self.stderr = ""  # of the script as it is
+        self.interrupted = False  # the last run was, and it had measured enough
         self.document: Measurement = {
             "schema": "stoker-doctor/1",
             "form": "script",
@@ -71,6 +71,7 @@ class Examination:
 
     def run(self, name: str, kind: str, mode: str, **plan: Any) -> dict[str, Any]:
         """Runs the command once, and adds the result to the document."""
+        self.stop_if_interrupted()
         share = SHARES.get(name, SHARES["what-if"])
         seconds = max(1.0, share * self.options.seconds)
         limit = seconds * 2.5 + max(30.0, 2 * self.imports) if self.imports else seconds * 2.5 + runner.PATIENCE + 30
@@ -86,12 +87,18 @@ class Examination:
             lambda passed: self.options.progress(name, passed, None),
         )
         run = self._as_run(name, kind, result)
+        if result.interrupted and run["status"] != "ok":
+            raise KeyboardInterrupt
+        self.interrupted = result.interrupted
         self.document["runs"].append(run)
         self.document["seconds"] = time.perf_counter() - self.begun
         self.last = result
-        remove_empty(section(result.record, "extra").get("folders") or [])
         self.options.progress(name, result.seconds, run)
         return run
+
+    def stop_if_interrupted(self) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def _command(self, name: str) -> list[str]:
         prefix = ["numactl", "--cpunodebind=0", "--membind=0"] if name == "numa" else []
@@ -173,7 +180,8 @@ class Examination:
         planned = SHARES[AS_IS] * self.options.seconds
         self.slowness = max(1.0, (self.last.seconds - self.imports) / planned)
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
-        self.document["not_disabled"] = extra.get("not_caught") or []
+        written = [f"writes {path}" for path in self.last.left]
+        self.document["not_disabled"] = list(dict.fromkeys([*(extra.get("not_caught") or []), *written]))
         if extra.get("stuck"):
             self.stderr += "\n" + str(extra["stuck"])
         return bool(run["status"] == "ok")
@@ -248,13 +256,14 @@ class Examination:
 
     def all(self) -> Measurement:
         """Everything. Interrupted, the document has what is known so far."""
-        if self.as_is():
-            if self.document["not_disabled"]:
-                self.options.warn(f"cannot be disabled in later runs: {'; '.join(self.document['not_disabled'])}")
+        is_measured = self.as_is()
+        if self.document["not_disabled"]:
+            self.options.warn(f"cannot be disabled in later runs: {'; '.join(self.document['not_disabled'])}")
+        if is_measured:
             self.ceilings()
+        if is_measured or wanted(self.document):  # else a failure that a what-if explains
             self.what_ifs()
-        elif wanted(self.document):  # a failure that a what-if explains
-            self.what_ifs()
+        self.stop_if_interrupted()
         return self.judged()
 
     def judged(self) -> Measurement:
@@ -268,15 +277,6 @@ def not_applied(extra: dict[str, Any]) -> str:
     return str(
         extra.get("not_possible") or (errors[-1] if errors else "not supported for this script's loader or framework")
     )
-
-
-def remove_empty(folders: list[str]) -> None:
-    """Folders that a run made; what it wrote went elsewhere."""
-    for folder in sorted(folders, key=len, reverse=True):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            pass  # gone, or not empty
 
 
 def few_words(numbers: dict[str, Any], result: runner.Result) -> str:

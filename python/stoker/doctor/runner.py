@@ -12,15 +12,26 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import scratch
 from .machine import History, children
 
 INSIDE = str(Path(__file__).parent / "inside")
 PATIENCE = 120.0  # seconds without a batch that count as hanging
 EVERY = 0.5  # seconds between looks at /proc
+FAREWELL = 5.0  # seconds for a process that is asked to write what it has measured
+NOT_INSIDE = (
+    "the doctor could not look inside: the options -I, -E and -S of Python prevent it, and so does a command that "
+    "clears PYTHONPATH"
+)
+UNSEEN = "only Python code finds {} in the scratch folder; run the script once without the doctor, so that it exists"
+FORKED = (
+    "it trains in a process that it forked, and the doctor cannot look into that one; start it in another way, such as "
+    'multiprocessing.set_start_method("spawn")'
+)
 SUBREAPER = 36  # of prctl: orphans of the script become children of this process
 
 
@@ -41,6 +52,8 @@ class Result:
     seconds: float
     stderr: str
     begun: float = 0.0  # on the clock of the records
+    interrupted: bool = False
+    left: list[str] = field(default_factory=list)  # files and folders of the script that are new
 
     @property
     def record(self) -> dict[str, Any]:
@@ -49,7 +62,7 @@ class Result:
 
 def environment(plan: Path) -> dict[str, str]:
     paths = [INSIDE, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "STOKER_DOCTOR_PLAN": str(plan)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), scratch.VARIABLE: str(plan)}
 
 
 def run(
@@ -66,7 +79,10 @@ def run(
     out.mkdir(parents=True)
     plan = {"patience": PATIENCE, "folder": os.getcwd(), **plan, "out": str(out), "scratch": str(folder / "files")}
     (folder / "plan.json").write_text(json.dumps(plan))
+    history = History(os.getpid())
     begun = time.perf_counter()
+    timed_out = interrupted = False
+    before = set(os.listdir())
     with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
         try:
             process = subprocess.Popen(
@@ -78,24 +94,39 @@ def run(
                 start_new_session=True,
             )
         except OSError as error:
-            return Result("failed", f"{command[0]}: {error.strerror}", [], History(0), 0.0, "")
-        history = History(process.pid)
+            return Result("failed", f"{command[0]}: {error.strerror}", [], history, 0.0, "")
         try:
+            history.root = process.pid
             timed_out = _wait(process, history, out, begun, limit, progress)
+        except KeyboardInterrupt:
+            interrupted = True
         finally:
-            end_all(process.pid)
+            if timed_out or interrupted:
+                _ask_to_end(folder)
+            end_all(process.pid, folder)
             process.wait()
+            left = scratch.remove_made(out)
     text = (folder / "stderr").read_bytes().decode(errors="replace")
     seconds = time.perf_counter() - begun
     result = _result(process, out, history, seconds, text, timed_out, limit)
-    result.begun = begun
+    result.begun, result.interrupted = begun, interrupted
+    new = set(os.listdir()) - before - {"__pycache__"}
+    result.left = sorted({*left, *(os.path.join(os.getcwd(), name) for name in new)})
+    if result.status == "failed" and (name := _unseen(str(result.reason), folder / "files")):
+        result.reason = f"{result.reason} ({UNSEEN.format(name)})"
     return result
+
+
+def _unseen(words: str, copies: Path) -> str | None:
+    """The name of a file in an error that the script has made in this run, and that C code did not find."""
+    names = (path.name for path in copies.rglob("*") if path.is_file())
+    return next((name for name in names if name in words), None)
 
 
 def _wait(
     process: subprocess.Popen[bytes], history: History, out: Path, begun: float, limit: float, progress: Any
 ) -> bool:
-    """Until the process ends; True if it had to be ended."""
+    """Waits for the process; returns True if the time limit was reached."""
     looked, first_record = 0.0, 0.0
     while process.poll() is None:
         now = time.perf_counter()
@@ -113,32 +144,26 @@ def _wait(
     return False
 
 
-def end_all(root: int) -> None:
-    """Ends a process, its group, and whatever it started."""
+def _ask_to_end(folder: Path) -> None:
+    """Lets the processes of the script write what they have measured so far."""
+    (folder / "out" / "stop").touch()
+    until = time.perf_counter() + FAREWELL
+    while time.perf_counter() < until and scratch.processes(folder):
+        time.sleep(0.05)
+
+
+def end_all(root: int, folder: Path) -> None:
+    """Ends a process, its group, and whatever has a plan of this folder."""
     for _ in range(3):
         try:
             os.killpg(root, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
-        left = [pid for pid in children(os.getpid()) if pid != os.getpid() and _is_of(pid, root)]
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
+        left = scratch.end_all(folder)
         _reap(root)
         if not left:
             return
         time.sleep(0.05)
-
-
-def _is_of(pid: int, root: int) -> bool:
-    """Whether a process was started by this run: it has the plan in its environment."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return b"STOKER_DOCTOR_PLAN=" in file.read()
-    except OSError:
-        return False
 
 
 def _reap(root: int) -> None:
@@ -157,7 +182,7 @@ RANK = re.compile(r"^\[rank\d+\]: ?")
 
 
 def last_line(text: str) -> str:
-    """The error of a traceback, or whatever was said last; empty if nothing was."""
+    """The error of a traceback, or the last line of stderr; empty if there is none."""
     lines = [RANK.sub("", line).strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[:1].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
     errors = [line for line in errors if "ChildFailedError" not in line] or errors  # of a launcher of ranks
@@ -177,7 +202,11 @@ def _result(
     records.sort(key=lambda r: (r.get("rank", 0), -(r.get("run") or {}).get("steps", 0)))
     code = process.returncode
     status, reason = "ok", None
-    if records:
+    broken = next((r["traceback"] for r in records if r.get("status") == "doctor"), None)
+    steps = (records[0].get("run") or {}).get("steps") if records else 0
+    if broken:
+        status, reason, stderr = "failed", f"the doctor itself failed: {last_line(broken)}", broken
+    elif records:
         status = str(records[0].get("status"))
         if status == "ended" and any(r.get("status") == "ok" and r.get("rank") for r in records):
             status = "ok"  # another rank was done first, and this one lost its connection
@@ -185,13 +214,19 @@ def _result(
             status, reason = "failed", last_line(stderr) or f"it ended with exit status {code} and no message"
         elif status == "hangs":
             reason = f"it requested no batch within {PATIENCE:.0f} s"
-        elif not (records[0].get("run") or {}).get("steps"):
+        elif timed_out and not steps:
+            status, reason = "failed", f"it did not end within {limit:.0f} s"
+        elif not steps:
             status, reason = "ended", None
     elif timed_out:
-        status, reason = "failed", f"it took no batch from a loader within {limit:.0f} s"
+        status, reason = "failed", f"it did not end within {limit:.0f} s"
     elif code:
         words = f"killed by signal {signal.Signals(-code).name}" if code < 0 else last_line(stderr)
         status, reason = "failed", words or f"it ended with exit status {code} and no message"
+    elif not (out / "beat").exists():
+        status, reason = "failed", NOT_INSIDE
+    elif (out / "forked").exists():
+        status, reason = "failed", FORKED
     else:
         status, reason = "ended", "it ended without taking a batch from a known loader"
     return Result(status, reason, records, history, seconds, stderr)
