@@ -14,7 +14,10 @@ def start(path: str) -> None:
     """Installs the hooks that the plan asks for; they work when the script imports the libraries."""
     with open(path, encoding="utf-8") as file:
         plan = json.load(file)
-    from . import hooks, probe
+    from . import files, probe
 
+    files.install(plan)  # first: other modules keep functions such as os.unlink when they are imported
     probe.begin(plan)
+    from . import hooks
+
     hooks.install(plan)

@@ -81,7 +81,7 @@ _installed: list[str] = []
 
 
 def install_clocks() -> None:
-    """Clocks only, once per process; they do nothing while nothing is measured."""
+    """Clocks only, once per process; they have no effect outside a measurement."""
     from . import device, keras_fit, loaders
 
     if not _installed:

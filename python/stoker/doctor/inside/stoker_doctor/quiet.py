@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps a run from leaving anything behind.
 
-What the script saves goes to a scratch folder when it runs as it is, so that the time it takes is seen, and nowhere in
-other runs. Trackers are told to be offline. Files below the script's folder that Python opens for writing are written
-to the scratch folder. What cannot be caught so is listed.
+When the script runs as it is, checkpoints go to the scratch folder, so that the time they take is seen. In other runs,
+they are not written. Trackers are set to offline mode. What Python changes below the script's folder is changed in a
+copy (files.py). Everything else is listed.
 """
 
 from __future__ import annotations
 
-import builtins
 import functools
-import io
+import inspect
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import probe
+from . import files, probe
+from .files import MOST, SYSTEM, absolute, is_apart, is_mine, note
 from .hooks import after
 
-# Functions that save, by module; the index of the argument that is a path, or None.
+# Functions that save, by module; the index of the argument that is a path, None if the path is known only inside.
+NEVER = -1  # not even when the script runs as it is
 SAVES: tuple[tuple[str, str, int | None], ...] = (
     ("torch.serialization", "save", 1),
     ("torch.distributed.checkpoint.state_dict_saver", "save", None),
@@ -29,78 +29,83 @@ SAVES: tuple[tuple[str, str, int | None], ...] = (
     ("lightning.pytorch.trainer.trainer", "Trainer.save_checkpoint", 1),
     ("pytorch_lightning.trainer.trainer", "Trainer.save_checkpoint", 1),
     ("accelerate.accelerator", "Accelerator.save_state", 1),
-    ("accelerate.accelerator", "Accelerator.save_model", None),
+    ("accelerate.accelerator", "Accelerator.save_model", 2),
     ("transformers.trainer", "Trainer._save_checkpoint", None),
     ("transformers.trainer", "Trainer.save_model", None),
     ("transformers.modeling_utils", "PreTrainedModel.save_pretrained", 1),
-    ("transformers.modeling_utils", "PreTrainedModel.push_to_hub", None),
+    ("transformers.modeling_utils", "PreTrainedModel.push_to_hub", NEVER),
     ("keras.src.models.model", "Model.save", 1),
     ("keras.src.models.model", "Model.save_weights", 1),
-    ("keras.src.models.model", "Model.export", None),
+    ("keras.src.models.model", "Model.export", 1),
     ("tensorflow.python.checkpoint.checkpoint", "Checkpoint.save", 1),
     ("tensorflow.python.checkpoint.checkpoint", "Checkpoint.write", 1),
     ("tensorflow.python.saved_model.save", "save", 1),
     ("flax.training.checkpoints", "save_checkpoint", 0),
-    ("orbax.checkpoint.checkpoint_manager", "CheckpointManager.save", None),
+    ("orbax.checkpoint", "CheckpointManager.save", NEVER),  # it writes with C++ where it was told when it was made
+    ("orbax.checkpoint", "Checkpointer.save", 1),
+    ("orbax.checkpoint", "AsyncCheckpointer.save", 1),
 )
 PATHS = "f filename filepath path output_dir save_directory directory file_prefix export_dir ckpt_dir".split()
-WRITERS = (  # classes of event files, and the argument that is their folder
-    ("torch.utils.tensorboard.writer", "SummaryWriter", "log_dir"),
-    ("tensorboardX.writer", "SummaryWriter", "logdir"),
-)
-TRACKERS = {  # modules, and what is set so that they report nothing
-    "wandb": {"WANDB_MODE": "disabled"},
-    "mlflow": {"MLFLOW_TRACKING_URI": "file:{scratch}/mlruns"},
-    "comet_ml": {"COMET_MODE": "disabled", "COMET_START_MODE": "offline"},
-    "neptune": {"NEPTUNE_MODE": "debug"},
-    "clearml": {"CLEARML_OFFLINE_MODE": "1"},
-    "aim": {"AIM_TRACKING_SERVER_ENABLED": "0"},
+TRACKERS = {  # what is set so that they report nothing
+    "WANDB_MODE": "disabled",
+    "MLFLOW_TRACKING_URI": "file:{scratch}/mlruns",
+    "COMET_START_ONLINE": "0",
+    "COMET_OFFLINE_DIRECTORY": "{scratch}/comet",
+    "NEPTUNE_MODE": "debug",
+    "CLEARML_OFFLINE_MODE": "1",
+    "SWANLAB_MODE": "disabled",
+    "TRACKIO_DIR": "{scratch}/trackio",
+    "TRACKIO_SPACE_ID": "",
+    "TRACKIO_SERVER_URL": "",
 }
-MOST = 20  # things that are listed
-written: dict[str, str] = {}  # files of the script, and where they are instead
-open_here = builtins.open
-seen: dict[str, None] = {}  # what was not caught
+# Functions that begin to write or to report, and the arguments they get, because those of the script come before the
+# environment.
+FORCED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("torch.utils.tensorboard.writer", "SummaryWriter.__init__", {"log_dir": "{scratch}/events"}),
+    ("tensorboardX.writer", "SummaryWriter.__init__", {"logdir": "{scratch}/events"}),
+    ("tensorflow.python.ops.summary_ops_v2", "create_file_writer_v2", {"logdir": "{scratch}/events"}),
+    ("wandb", "init", {"mode": "disabled"}),
+    ("mlflow", "set_tracking_uri", {"uri": "file:{scratch}/mlruns"}),
+    ("mlflow", "start_run", {}),
+    ("mlflow.tracking.client", "MlflowClient.__init__", {"tracking_uri": "file:{scratch}/mlruns"}),
+    ("comet_ml", "start", {"online": False}),
+    ("comet_ml", "Experiment.__init__", {"disabled": True}),
+    ("neptune", "init_run", {"mode": "debug"}),
+    ("clearml", "Task.init", {}),
+    ("aim", "Run.__init__", {"repo": "{scratch}/aim"}),
+    ("swanlab", "init", {"mode": "disabled"}),
+    ("trackio", "init", {"space_id": None, "server_url": None}),
+)
+uncaught: dict[str, None] = {}
 
 
 def install(plan: dict[str, Any]) -> None:
     scratch = str(plan["scratch"])
-    os.makedirs(scratch, exist_ok=True)
-    for module, names in TRACKERS.items():
-        os.environ.update({key: value.format(scratch=scratch) for key, value in names.items()})
-        after(module, functools.partial(_tracker, name=module))
+    os.environ.update({name: value.format(scratch=scratch) for name, value in TRACKERS.items()})
     for module, path, argument in SAVES:
         after(module, functools.partial(_save, path=path, argument=argument))
     after("torch", _torch_save)
-    for module, name, argument_name in WRITERS:
-        after(module, functools.partial(_writer, name=name, argument=argument_name))
-    _files()
+    for module, path, values in FORCED:
+        after(module, functools.partial(_force, path=path, values=values))
     sys.addaudithook(_audit)
-    probe.at_finish.append(lambda: probe.extra.update(not_caught=list(seen)))
-
-
-def note(what: str) -> None:
-    if len(probe.disabled) < MOST:
-        probe.disabled[what] = None
+    probe.at_finish.append(lambda: probe.extra.update(not_caught=list(uncaught)))
 
 
 def as_it_is() -> bool:
     return probe.plan.get("mode") == "as-is"
 
 
-def elsewhere(path: Any) -> str:
-    """The path in the scratch folder that stands for a path of the script."""
-    full = os.path.abspath(os.fspath(path))
-    return written.setdefault(full, probe.plan["scratch"] + full)
-
-
 # ---------------------------------------------------------------- saving
 
 
-def _save(module: Any, path: str, argument: int | None) -> None:
-    owner: Any = module
+def _owner(module: Any, path: str) -> tuple[Any, str]:
+    """The module or class that has a function, and the function's name there."""
     *names, last = path.split(".")
-    for name in names:
-        owner = getattr(owner, name)
+    return functools.reduce(getattr, names, module), last
+
+
+def _save(module: Any, path: str, argument: int | None) -> None:
+    owner, last = _owner(module, path)
     name = f"{module.__name__.partition('.')[0]}.{path}"
     setattr(owner, last, _quiet(getattr(owner, last), name, argument))
 
@@ -109,170 +114,121 @@ def _torch_save(module: Any) -> None:
     module.save = sys.modules["torch.serialization"].save
 
 
-_saving = 0
-
-
 def _quiet(original: Callable[..., Any], name: str, argument: int | None) -> Callable[..., Any]:
     """The function that saves: somewhere else, or not at all."""
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        global _saving
-        if os.getpid() != probe.pid or _saving:
+        if os.getpid() != probe.pid:
             return original(*args, **keywords)
         place = probe.place()
-        note(f"{name} at {place}" if place else name)
-        if not as_it_is() or argument is None:
+        if not files.everywhere:
+            note(f"{name} at {place}" if place else name)
+        if not as_it_is() or argument == NEVER:
             return None
         changed = list(args)
-        if len(args) > argument:
+        if argument is not None and len(args) > argument:
             changed[argument] = redirect(args[argument])
         keywords = {key: redirect(value) if key in PATHS else value for key, value in keywords.items()}
         t0 = probe.clock()
-        _saving += 1
+        files.everywhere += 1
         try:
             return original(*changed, **keywords)
         finally:
-            _saving -= 1
-            probe.stalls.append(("checkpoint", place, t0, probe.clock()))
+            files.everywhere -= 1
+            if not files.everywhere:  # else another function that saves has called this one
+                probe.stalls.append(("checkpoint", place, t0, probe.clock()))
 
     return call
 
 
 def redirect(path: Any) -> Any:
     """A path in the scratch folder; anything else is returned as it is."""
-    if not isinstance(path, str | os.PathLike):
+    full = absolute(path)
+    if full is None or is_apart(full):
         return path
-    other = elsewhere(path)
-    os.makedirs(os.path.dirname(other), exist_ok=True)
-    return other
+    files.adopt(full)
+    return files.new(full)
 
 
-def _writer(module: Any, name: str, argument: str) -> None:
-    owner = getattr(module, name)
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **keywords: Any) -> None:
-        note(f"{name} at {probe.place()}")
-        keywords.pop(argument, None)
-        original(self, os.path.join(probe.plan["scratch"], "events"), *args[1:], **keywords)
-
-    owner.__init__ = __init__
-
-
-def _tracker(module: Any, name: str) -> None:
-    note(name)
-
-
-# ---------------------------------------------------------------- files
-
-
-def is_mine(path: str) -> bool:
-    """Whether a path is below the folder that the script was started in, or below the script's own."""
-    roots = {str(probe.plan["folder"]), os.path.dirname(os.path.abspath(sys.argv[0])) if sys.argv else ""}
-    here = any(root and path.startswith(root + os.sep) for root in roots)
-    own = path.startswith((str(probe.plan["scratch"]), str(probe.plan["out"])))
-    return here and not own and "__pycache__" not in path
-
-
-def _files() -> None:
-    """open() for writing, and what moves and removes files, below the script's folder."""
-
-    @functools.wraps(open_here)
-    def redirected(file: Any, mode: str = "r", *args: Any, **keywords: Any) -> Any:
-        if isinstance(file, str | os.PathLike) and isinstance(mode, str):
-            full = os.path.abspath(os.fspath(file))
-            if full in written and os.path.exists(written[full]):
-                return open_here(written[full], mode, *args, **keywords)
-            if set(mode) & set("wax+") and is_mine(str(full)):
-                other = elsewhere(full)
-                os.makedirs(os.path.dirname(other), exist_ok=True)
-                if not set(mode) & set("wx") and os.path.exists(full):
-                    shutil.copyfile(full, other)
-                note(f"writing {probe.short(str(full))}")
-                return open_here(other, mode, *args, **keywords)
-        return open_here(file, mode, *args, **keywords)
-
-    builtins.open = redirected
-    io.open = redirected
-    for name in ("remove", "unlink"):
-        setattr(os, name, _kept(getattr(os, name), name))
-    for name in ("rename", "replace"):
-        setattr(os, name, _moved(getattr(os, name), name))
-    shutil.rmtree = _kept(shutil.rmtree, "rmtree")  # type: ignore[assignment]
-
-
-def _kept(original: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Removes what this run wrote, and nothing else of the script's folder."""
+def _force(module: Any, path: str, values: dict[str, Any]) -> None:
+    """Calls a function with these values for its parameters, whatever the script passes."""
+    name = f"{module.__name__.partition('.')[0]}.{path.removesuffix('.__init__')}"
+    try:
+        owner, last = _owner(module, path)
+        original = getattr(owner, last)
+        signature = inspect.signature(original)
+    except (AttributeError, ValueError, TypeError):  # another version
+        return _list(f"uses {name}")
 
     @functools.wraps(original)
-    def call(path: Any, *args: Any, **keywords: Any) -> Any:
-        if isinstance(path, str | os.PathLike) and not keywords.get("dir_fd"):
-            full = str(os.path.abspath(os.fspath(path)))
-            if full in written:
-                return original(written.pop(full), *args, **keywords)
-            if is_mine(full):
-                note(f"removing {probe.short(full)}")
-                return None
-        return original(path, *args, **keywords)
+    def call(*args: Any, **keywords: Any) -> Any:
+        place = probe.place()
+        note(f"{name} at {place}" if place else name)
+        known = signature.bind(*args, **keywords)
+        for key, value in values.items():
+            if key in signature.parameters:
+                words = value.format(scratch=probe.plan["scratch"]) if isinstance(value, str) else value
+                known.arguments[key] = words
+        return original(*known.args, **known.kwargs)
 
-    return call
-
-
-def _moved(original: Callable[..., Any], name: str) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(source: Any, target: Any, *args: Any, **keywords: Any) -> Any:
-        if isinstance(source, str | os.PathLike) and isinstance(target, str | os.PathLike):
-            first, second = (str(os.path.abspath(os.fspath(p))) for p in (source, target))
-            if first in written:
-                other = elsewhere(second)
-                os.makedirs(os.path.dirname(other), exist_ok=True)
-                return original(written.pop(first), other, *args, **keywords)
-            if is_mine(first) or is_mine(second):
-                note(f"moving {probe.short(first)}")
-                return None
-        return original(source, target, *args, **keywords)
-
-    return call
+    setattr(owner, last, call)
 
 
 # ---------------------------------------------------------------- what is not caught
 
-HARMLESS = ("/dev/", "/proc/", "/sys/", "/tmp/", "/var/tmp/", "/run/")
+LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+COMMANDS = {  # events of Python, and the argument that is the command
+    "subprocess.Popen": 1,
+    "os.system": 0,
+    "os.exec": 1,
+    "os.posix_spawn": 1,
+    "os.spawn": 2,
+}
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
     """Python calls this for files, processes and connections, also for those that C code of Python makes."""
     if event == "open":
-        _seen_open(args)
-    elif event == "subprocess.Popen" and probe.loops:
-        _list(f"starts {args[0]}")
-    elif event == "os.mkdir":
-        full = os.path.abspath(os.fsdecode(args[0])) if isinstance(args[0], str | bytes | os.PathLike) else ""
-        if full and is_mine(full) and not os.path.exists(full):
-            probe.extra.setdefault("folders", []).append(full)
-    elif (
-        event == "socket.connect" and probe.loops and isinstance(args[1], tuple) and args[1] and args[1][0] not in LOCAL
-    ):
-        _list(f"connects to {args[1][0]}")
+        _opened(*args)
+    elif event == "os.rename":
+        _opened(args[1], None, os.O_CREAT)
+    elif event == "sqlite3.connect":
+        if ":memory:" not in str(args[0]) and "mode=ro" not in str(args[0]):
+            _opened(args[0], None, os.O_CREAT)
+    elif event in COMMANDS:
+        if probe.loops or _is_called_by_script():
+            words = args[COMMANDS[event]]
+            words = [words] if isinstance(words, str | bytes | os.PathLike) else words
+            _list(f"starts {' '.join(map(os.fsdecode, words))}")
+    elif event == "socket.connect" and probe.loops and isinstance(args[1], tuple) and args[1]:
+        if args[1][0] not in LOCAL:
+            _list(f"connects to {args[1][0]}")
 
 
-LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+def _is_called_by_script() -> bool:
+    """Whether the script itself called the function of Python's library that is running, and not another library."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and _is_standard(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and not probe.is_library(frame.f_code.co_filename)
 
 
-def _seen_open(args: tuple[Any, ...]) -> None:
-    path, mode, flags = args
-    writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR) and isinstance(path, str)
-    if not writes or os.getpid() != probe.pid:
+def _is_standard(path: str) -> bool:
+    return path.startswith((probe.STD, probe.HERE, "<frozen")) and "-packages" not in path
+
+
+def _opened(path: Any, _: Any, flags: Any) -> None:
+    """A file that is opened for writing where it is."""
+    full = absolute(path) if isinstance(flags, int) and flags & files.CHANGES else None
+    if full is None or os.getpid() != probe.pid or is_apart(full):
         return
-    full = os.path.abspath(path)
-    cache = os.path.expanduser("~/.cache")
-    if full.startswith((*HARMLESS, cache, probe.plan["scratch"], probe.plan["out"])) or "__pycache__" in full:
+    if files.is_folder(full) or not files.is_folder(os.path.dirname(full)):  # a file without a name, or an error
         return
-    _list(f"writes {full}")
+    if is_mine(full) or not full.startswith(SYSTEM):
+        _list(f"writes {full}")
 
 
 def _list(what: str) -> None:
-    if os.getpid() == probe.pid and len(seen) < MOST:
-        seen[what[:200]] = None
+    if os.getpid() == probe.pid and len(uncaught) < MOST:
+        uncaught[what[:200]] = None
