@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a script under the doctor writes, saves and reports: it finds its own files, and nothing is left behind."""
 
-import importlib
 import importlib.util
 import json
 import os
@@ -171,6 +170,16 @@ def test_checkpoints_are_timed_and_not_kept(run, name):
         stalls = [stall for stall in result.record["run"]["stalls"] if stall["what"] == "checkpoint"]
         assert bool(stalls) == written
         assert result.record["disabled"] and os.listdir() == ["train.py"]
+
+
+def test_checkpoints_outside_the_folder(run, tmp_path):
+    """Also the files that a trainer writes beside those of torch.save()."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    result = run(scripts.HUGGING_FACE.replace('("out"', f'("{tmp_path}/elsewhere"'), steps=30)
+    assert result.status == "ok", result.stderr
+    assert [stall for stall in result.record["run"]["stalls"] if stall["what"] == "checkpoint"]
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_event_files_of_tensorflow(run):

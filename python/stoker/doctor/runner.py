@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ FORKED = (
     "it trains in a process that it forked, and the doctor cannot look into that one; start it in another way, such as "
     'multiprocessing.set_start_method("spawn")'
 )
+TEMPORARY = (tempfile.gettempdir() + "/", "/dev/shm/")
 SUBREAPER = 36  # of prctl: orphans of the script become children of this process
 
 
@@ -111,6 +113,7 @@ def run(
     result = _result(process, out, history, seconds, text, timed_out, limit)
     result.begun, result.interrupted = begun, interrupted
     new = set(os.listdir()) - before - {"__pycache__"}
+    left = [path for path in left if not path.startswith(TEMPORARY) or path.startswith(os.getcwd() + "/")]
     result.left = sorted({*left, *(os.path.join(os.getcwd(), name) for name in new)})
     if result.status == "failed" and (name := _unseen(str(result.reason), folder / "files")):
         result.reason = f"{result.reason} ({UNSEEN.format(name)})"

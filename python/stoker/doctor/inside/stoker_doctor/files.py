@@ -28,8 +28,9 @@ MOST = 20  # things that are listed
 MOST_COPIED = 256 << 20  # bytes of a file that the script changes in part
 CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 FLAGS = {"w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT, "x": os.O_CREAT | os.O_EXCL, "+": os.O_RDWR}  # of open()
-CACHES = ("/__pycache__/", "/.cache/", "/.triton/", "/.nv/")  # which serve later runs
-SYSTEM = ("/dev/", "/proc/", "/sys/", "/tmp/", "/var/tmp/", "/run/")
+CACHES = ("/__pycache__/", "/.cache/", "/.triton/", "/.nv/", "/torchinductor_")  # which serve later runs
+DEVICES = ("/dev/", "/proc/", "/sys/", "/run/")
+SYSTEM = (*DEVICES, "/tmp/", "/var/tmp/")
 READ = ("stat", "lstat", "access", "readlink", "getxattr", "listxattr")
 CHANGE = ("chmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr")
 
@@ -120,7 +121,8 @@ def is_mine(path: str) -> bool:
 def adopt(full: str) -> None:
     """From now on, copies stand for this file and those beside it, wherever they are."""
     if not is_mine(full) and not is_apart(full):
-        roots.add(full if full.startswith(SYSTEM) else os.path.dirname(full).rstrip("/") + "/")
+        folder = os.path.dirname(full).rstrip("/") + "/"
+        roots.add(full if folder in ("/", *SYSTEM) else folder)
 
 
 def mine(path: Any, changes: bool = True, more: dict[str, Any] | None = None) -> str | None:
@@ -128,7 +130,7 @@ def mine(path: Any, changes: bool = True, more: dict[str, Any] | None = None) ->
     full = None if more and any(name.endswith("dir_fd") and more[name] is not None for name in more) else absolute(path)
     if full is None:
         return None
-    if everywhere and changes and not full.startswith(SYSTEM):
+    if everywhere and changes and not full.startswith(DEVICES):
         adopt(full)
     return full if is_below(full) and not (changes and is_apart(full)) else None
 
@@ -141,7 +143,7 @@ def exists(path: str) -> bool:
     return posix.access(path, os.F_OK, follow_symlinks=False)  # does not raise, which is faster
 
 
-def status(path: str) -> os.stat_result | None:
+def linked(path: str) -> os.stat_result | None:
     try:
         return posix.lstat(path)
     except OSError:
@@ -156,8 +158,8 @@ def followed(path: str) -> os.stat_result | None:
 
 
 def is_folder(path: str) -> bool:
-    found = followed(path)
-    return found is not None and stat.S_ISDIR(found.st_mode)
+    status = followed(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def is_gone(full: str) -> bool:
@@ -170,7 +172,7 @@ def is_gone(full: str) -> bool:
 
 def there(full: str) -> os.stat_result | None:
     """The script's own file, unless the script removed it."""
-    return None if is_gone(full) else status(full)
+    return None if is_gone(full) else linked(full)
 
 
 def seen(full: str) -> str:
@@ -318,15 +320,15 @@ def scandir(path: Any = ".") -> Any:
 
 def mkdir(path: Any, *args: Any, **keywords: Any) -> None:
     full = mine(path, True, keywords)
-    if full is None:
-        return posix.mkdir(path, *args, **keywords)
-    if is_gone(full) or exists(copy(full)) or not is_folder(os.path.dirname(full)):
+    if full and (is_gone(full) or exists(copy(full)) or not is_folder(os.path.dirname(full))):
         is_possible = is_folder(seen(os.path.dirname(full)))
         return posix.mkdir(new(full) if is_possible else copy(full), *args, **keywords)
     posix.mkdir(path, *args, **keywords)
-    made.add(full)
-    with open_here(os.path.join(probe.plan["out"], "folders"), "a") as file:
-        file.write(full + "\0")
+    full = absolute(path)
+    if full and keywords.get("dir_fd") is None and not is_apart(full):
+        made.add(full)
+        with open_here(os.path.join(probe.plan["out"], "folders"), "a") as file:
+            file.write(full + "\0")
     return None
 
 

@@ -200,7 +200,8 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         if probe.loops or _is_called_by_script():
             words = args[COMMANDS[event]]
             words = [words] if isinstance(words, str | bytes | os.PathLike) else words
-            _list(f"starts {' '.join(map(os.fsdecode, words))}")
+            texts = (word.decode(errors="replace") if isinstance(word, bytes) else str(word) for word in words)
+            _list(f"starts {' '.join(texts)}")
     elif event == "socket.connect" and probe.loops and isinstance(args[1], tuple) and args[1]:
         if args[1][0] not in LOCAL:
             _list(f"connects to {args[1][0]}")
