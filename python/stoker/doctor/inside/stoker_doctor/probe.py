@@ -121,7 +121,7 @@ class Loop:
             self.opened = 0.0
         self.begin.append(t0)
         self.end.append(t1)
-        self.sizes.append(size_of(batch))
+        self.sizes.append(self.size(batch))
         self.updates.append(updates)
         if len(self.begin) < CHECKED:
             self.shapes.add(shape_of(batch))
@@ -130,6 +130,10 @@ class Loop:
             _set_deadline(t1)
         if plan.get("steps") and len(self.begin) > plan["steps"] + SMALL_STEPS:
             _set_deadline(t1, now=True)
+
+    def size(self, batch: Any) -> int:
+        expected = getattr(self.thing, "batch_size", None)
+        return size_of(batch, expected if isinstance(expected, int) else 0)
 
     def _kept(self, labels: Any) -> Any:
         """A copy: a batch of a worker keeps a file open.
@@ -195,11 +199,29 @@ def first_array(batch: Any) -> Any:
     return None
 
 
-def size_of(batch: Any) -> int:
+def size_of(batch: Any, expected: int = 0) -> int:
+    """Samples in a batch: what the loader's batch size says if the batch may have as many, else what it looks like."""
     array = first_array(batch)
-    if array is not None:
-        return int(array.shape[0]) if len(array.shape) else 1
-    return len(batch) if isinstance(batch, list) else 1
+    if array is None:
+        return len(batch) if isinstance(batch, list) else 1
+    rows = int(array.shape[0]) if len(array.shape) else 1
+    several = _unstacked(batch, rows)
+    whole = len(batch) if isinstance(batch, list | tuple) else 0
+    return expected if expected and expected in (rows, several, whole) else several or rows
+
+
+def _unstacked(batch: Any, rows: int) -> int:
+    """Samples in a batch whose arrays were not stacked, such as the images of a detector; 0 if they were."""
+    if isinstance(batch, list) and all(isinstance(one, dict) for one in batch):
+        return len(batch)
+    fields = list(batch.values()) if isinstance(batch, dict) else list(batch) if isinstance(batch, list | tuple) else []
+    first: Any = next((one for one in fields if first_array(one) is not None), None)
+    if not isinstance(first, list | tuple):
+        return 0
+    if len({len(one.shape) if hasattr(one, "shape") else None for one in first}) > 1:
+        return 0 if isinstance(batch, dict) else len(batch)  # each is a sample: an image and its label
+    others = [len(one) if isinstance(one, list | tuple) else (shape_of(one) or (0,))[0] for one in fields]
+    return 0 if rows in others and others.count(len(first)) == 1 else len(first)  # else several views of every image
 
 
 def labels_of(batch: Any) -> Any:

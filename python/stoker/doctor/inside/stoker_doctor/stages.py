@@ -142,7 +142,7 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
         size = max(1, min(len(samples), int(getattr(loop.thing, "batch_size", None) or 1)))
         stages["collate_us_per_sample"] = _best(lambda: collate(samples[:size])) * 1e6 / size
     if getattr(loop.thing, "num_workers", 0):
-        stages["transfer_us_per_sample"] = _transfer_us(batch)
+        stages["transfer_us_per_sample"] = _transfer_us(loop, batch)
     probe.extra["stages"] = stages
     _distribution(times, paths)
     _image(sizes, samples)
@@ -309,7 +309,7 @@ def _read_us(files: list[str], cold: bool = False) -> float:
     return 1e6 * took / count if count else 0.0
 
 
-def _transfer_us(batch: Any) -> float:
+def _transfer_us(loop: probe.Loop, batch: Any) -> float:
     """Microseconds per sample to hand a batch over as torch's workers do: into shared memory, through a pipe."""
     import pickle
     from multiprocessing.reduction import ForkingPickler
@@ -330,7 +330,7 @@ def _transfer_us(batch: Any) -> float:
         pickle.loads(ForkingPickler.dumps(batch))
 
     try:
-        return 1e6 * _best(once) / max(1, probe.size_of(batch))
+        return 1e6 * _best(once) / max(1, loop.size(batch))
     except Exception:  # what cannot be pickled here is not measured
         return 0.0
 
