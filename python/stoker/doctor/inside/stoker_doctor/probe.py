@@ -61,8 +61,10 @@ class Loop:
         self.epochs: list[int] = []  # the index of the first step of each epoch
         self.closed: list[float] = []  # when the next() that ended an epoch began
         self.closing: dict[int, float] = {}  # how long that next() took, by the last step of the epoch
+        self.own: dict[int, float] = {}  # seconds of a next() that are the doctor's own work, by step
         self.at_loop: str | None = None
-        self.batch: Any = None  # the batch that is repeated, when the model runs alone
+        self.callers: tuple[Any, ...] = ()  # of the script, where it was iterated first
+        self.repeated: Any = None  # the batch, when the model runs alone
         self.opened = 0.0
         self.shapes: set[Any] = set()
         self.labels: list[Any] = []  # of the first batches, for checks.py
@@ -153,19 +155,19 @@ class Loop:
         return row
 
     def _repeated(self, make: Callable[[], Any], iterator: Any) -> Any:
-        if self.batch is None:
-            self.batch = make()
+        if self.repeated is None:
+            from .repeat import Repeated
+
+            self.repeated = Repeated(make())
             stop = getattr(iterator, "_shutdown_workers", None)
             if stop:
                 stop()
         elif self.epochs and len(self.begin) - self.epochs[-1] >= length_of(self.thing) and not self.opened:
             raise StopIteration
-        return fresh(self.batch)
-
-
-def fresh(batch: Any) -> Any:
-    """The same tensors in a new container: scripts take values out of a dictionary."""
-    return type(batch)(batch) if type(batch) in (dict, list) else batch
+        t0 = clock()
+        batch = self.repeated.again()
+        self.own[len(self.begin)] = clock() - t0
+        return batch
 
 
 def length_of(thing: Any) -> float:
@@ -363,7 +365,7 @@ def opened(thing: Any, kind: str, make: Callable[[], Any], at: str | None = None
     loop.open()
     depth += 1
     try:
-        iterator = Again(loop) if loop.batch is not None else make()
+        iterator = Again(loop) if loop.repeated is not None else make()
     finally:
         depth -= 1
     return timed(iterator, loop)

@@ -144,7 +144,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     away = [(s[2], s[3]) for s in stalls]
     for step in kept:
         step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
-        step["all"] = step["end"] - step["begin"] - overlap(step["begin"], step["end"], away)
+        step["all"] = step["end"] - step["begin"] - step["own"] - overlap(step["begin"], step["end"], away)
         step["copy"] = sum(d for t, d in probe.copies if step["got"] <= t < step["end"]) if probe.copies else 0.0
     add_turns(kept, turns)
     split_rest(kept)
@@ -201,8 +201,10 @@ def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
     for i, (t0, t1) in enumerate(zip(loop.begin, loop.end, strict=False)):
         end = loop.begin[i + 1] if i + 1 < len(loop.begin) else next((t for t in loop.closed if t >= t1), 0.0)
         if end:
-            wait = t1 - t0 + (loop.closing.get(i, 0.0) if i + 1 < len(loop.begin) else 0.0)
-            found.append({"begin": t0, "got": t1, "end": end, "wait": wait, "size": loop.sizes[i], "index": i})
+            own = loop.own.get(i, 0.0)
+            wait = t1 - t0 - own + (loop.closing.get(i, 0.0) if i + 1 < len(loop.begin) else 0.0)
+            times = {"begin": t0, "got": t1, "end": end, "wait": wait, "own": own}
+            found.append({**times, "size": loop.sizes[i], "index": i})
     return found
 
 
