@@ -70,7 +70,6 @@ class Loop:
         self.labels: list[Any] = []  # of the first batches, for checks.py
         self.block: Any = None  # that contains them
         self.sampler_epochs: list[int | None] = []
-        self.remade = False
         self.in_graph = False  # batches are taken inside a compiled step, so that waiting cannot be timed
 
     @property
@@ -289,23 +288,41 @@ def loop_of(thing: Any, kind: str, at: str | None = None) -> Loop:
     """The loop of a loader; a new one if it was not seen before."""
     at = at or place(3)
     known = next((loop for loop in loops if loop.thing is thing), None)
-    known = known or next((loop for loop in loops if _made_again(loop, thing, kind, at)), None)
     if known is None:
-        known = Loop(thing, kind, at)
-        loops.append(known)
+        callers = stack_of_script()
+        known = next((loop for loop in loops if _made_again(loop, thing, (kind, at, callers))), None)
+        if known is None:
+            known = Loop(thing, kind, at)
+            known.callers = callers
+            loops.append(known)
     known.thing = thing
     return known
 
 
-def _made_again(loop: Loop, thing: Any, kind: str, at: str | None) -> bool:
-    """Whether the script makes this loader anew for every epoch: at the same place, of the same size."""
-    if loop.kind != kind or loop.at != at or at is None:
+def stack_of_script() -> tuple[tuple[str, int], ...]:
+    """The lines of the script that are being executed: a function that trains and evaluates is called from two."""
+    frame: Any = sys._getframe(1)
+    found = []
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def _made_again(loop: Loop, thing: Any, place: tuple[Any, ...]) -> bool:
+    """Whether the script makes this loader anew for every epoch: at the same place, for the same lines of the script.
+
+    Then it has dropped the one of the last epoch, or both have the same dataset and as many batches.
+    """
+    if (loop.kind, loop.at, loop.callers) != place or loop.at is None:
         return False
-    if kind == "iterable":
-        return True
-    once = len(loop.epochs) == 1 or loop.remade
-    loop.remade = once and len(loop.closed) == len(loop.epochs) and length_of(loop.thing) == length_of(thing)
-    return loop.remade
+    if sys.getrefcount(loop.thing) <= 2:  # the loop's own reference and the argument; not all types have weak ones
+        return loop.kind == "iterable" or length_of(loop.thing) == length_of(thing)
+    dataset = getattr(loop.thing, "dataset", None)
+    same = dataset is not None and dataset is getattr(thing, "dataset", None)
+    ended = not loop.opened and len(loop.closed) >= len(loop.epochs)
+    return same and ended and length_of(loop.thing) == length_of(thing)
 
 
 class Watched:
@@ -342,12 +359,20 @@ class WatchedLoader:
         return getattr(self._iterable, name)
 
 
+class WatchedIterator(WatchedLoader):
+    """The same of an iterator, which is opened when its first batch is asked for."""
+
+    _opened: Any = None
+
+    def __next__(self) -> Any:
+        if self._opened is None:
+            self._opened = iter(self)
+        return next(self._opened)
+
+
 def watched(iterable: Any) -> Any:
     """What stoker.watch() returns under the doctor."""
-    at = place()
-    if hasattr(iterable, "__next__"):
-        return opened(iterable, "iterable", lambda: iterable, at)
-    return WatchedLoader(iterable, at)
+    return (WatchedIterator if hasattr(iterable, "__next__") else WatchedLoader)(iterable, place())
 
 
 def opened(thing: Any, kind: str, make: Callable[[], Any], at: str | None = None) -> Any:
