@@ -194,7 +194,7 @@ def test_loaders_that_take_turns(record, monkeypatch):
     probe.loops += [first, second]
     monkeypatch.setattr(probe, "updates", 12)
     assert record.training_loop() is second  # it takes longer
-    evaluations, turns = record.other_loaders(first)
+    evaluations, turns = record.other_loaders(first, 60)
     assert evaluations == [] and turns == list(zip(second.begin, second.end, strict=True))
     steps = record.finished_steps(first)
     record.add_turns(steps, turns)
@@ -207,7 +207,7 @@ def test_an_evaluation_that_is_left_early(record):
     training = loop_of(probe, 1, [(10 * i, 10 * i + 1) for i in range(6)], closed=[90])
     check = loop_of(probe, 2, [(-9, -8), (-7, -6), (61, 62), (63, 64)], epochs=[0, 2], closed=[70])
     probe.loops += [training, check]
-    evaluations, turns = record.other_loaders(training)
+    evaluations, turns = record.other_loaders(training, 90)
     assert [span[2:] for span in evaluations] == [(-9, -6), (61, 70)] and turns == []
     assert record.overhead([]) == record.overhead([{"all": 0.0}]) == {"us_per_step": 0.0, "share": 0.0}
 

@@ -16,7 +16,6 @@ from .frameworks import prefetched
 from .hooks import after
 
 current: list[probe.Loop] = []  # the loop of the fit() that runs
-evaluation: list[float] = []  # when the evaluation that runs began
 
 
 def install() -> None:
@@ -91,14 +90,13 @@ def _callbacks(module: Any) -> None:
         end(self, batch, logs)
 
     def on_test_begin(self: Any, logs: Any = None) -> None:
-        evaluation[:] = [probe.clock()]
+        probe.begin_stall("evaluation", probe.place())
         if current:
-            current[0].closed.append(evaluation[0])
+            current[0].closed.append(probe.clock())
         test_begin(self, logs)
 
     def on_test_end(self: Any, logs: Any = None) -> None:
-        if evaluation:
-            probe.stalls.append(("evaluation", probe.place(), evaluation.pop(), probe.clock()))
+        probe.end_stall("evaluation")
         test_end(self, logs)
 
     def on_epoch_end(self: Any, epoch: Any, logs: Any = None) -> None:

@@ -38,6 +38,7 @@ updates = 0  # optimizer steps so far
 deadline = float("inf")
 started = 0.0
 stalls: list[tuple[str, str | None, float, float]] = []  # what, where, begin, end
+running: list[tuple[str, str | None, float]] = []  # stalls that have not ended
 disabled: dict[str, None] = {}  # in order, each once
 copies: list[tuple[float, float]] = []  # begin and duration of copies to a device
 losses: list[tuple[int, Any]] = []  # the update that the loss belongs to, and the loss
@@ -430,6 +431,22 @@ def timed(iterator: Any, loop: Loop) -> Any:
         return iterator
     except (AttributeError, TypeError):  # a generator, or a class in C
         return Watched(iterator, loop)
+
+
+# ---------------------------------------------------------------- stalls
+
+
+def begin_stall(what: str, at: str | None) -> None:
+    """Something that training stands still for; if it lasts longer than the run, it ends with it."""
+    running.append((what, at, clock()))
+
+
+def end_stall(what: str) -> None:
+    for one in running[::-1]:
+        if one[0] == what:
+            running.remove(one)
+            stalls.append((*one, clock()))
+            return
 
 
 # ---------------------------------------------------------------- begin and end

@@ -130,14 +130,15 @@ def _quiet(original: Callable[..., Any], name: str, argument: int | None) -> Cal
         if argument is not None and len(args) > argument:
             changed[argument] = redirect(args[argument])
         keywords = {key: redirect(value) if key in PATHS else value for key, value in keywords.items()}
-        t0 = probe.clock()
+        if not files.everywhere:  # else another function that saves has called this one
+            probe.begin_stall("checkpoint", place)
         files.everywhere += 1
         try:
             return original(*changed, **keywords)
         finally:
             files.everywhere -= 1
-            if not files.everywhere:  # else another function that saves has called this one
-                probe.stalls.append(("checkpoint", place, t0, probe.clock()))
+            if not files.everywhere:
+                probe.end_stall("checkpoint")
 
     return call
 

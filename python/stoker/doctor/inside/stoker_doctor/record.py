@@ -102,9 +102,9 @@ def noise(values: list[float]) -> float | None:
 Span = tuple[float, float]  # begin and end
 
 
-def other_loaders(loop: probe.Loop) -> tuple[list[tuple[str, str | None, float, float]], list[Span]]:
-    """What other loaders do: evaluations (what, where, begin, end), during which training stands still, and each
-    next() of loaders that take turns with the training loader, as in the training of a GAN."""
+def other_loaders(loop: probe.Loop, finish: float) -> tuple[list[tuple[str, str | None, float, float]], list[Span]]:
+    """What other loaders do until the run ends: evaluations (what, where, begin, end), during which training stands
+    still, and each next() of loaders that take turns with the training loader, as in the training of a GAN."""
     found, turns = [], []
     for other in probe.loops:
         edges = [*other.epochs, len(other.begin)] if other is not loop else []
@@ -113,7 +113,8 @@ def other_loaders(loop: probe.Loop) -> tuple[list[tuple[str, str | None, float, 
                 continue
             begin, end = other.begin[first], other.end[last - 1]
             until = other.begin[last] if last < len(other.begin) else float("inf")
-            end = min((t for t in other.closed if end <= t <= until), default=end)  # without one, it was left early
+            left = any(one.begin[-1] > end for one in probe.loops if one.begin)  # early; if not, it goes on
+            end = min((t for t in other.closed if end <= t <= until), default=end if left else finish)
             if bisect.bisect_right(loop.begin, begin) == bisect.bisect_left(loop.begin, end):
                 found.append(("evaluation", other.at_loop, begin, end))
             else:
@@ -139,8 +140,10 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     skip = min(max(probe.SMALL_STEPS, len(steps) // 10), 20, max(0, len(steps) - 1))
     kept = whole_epochs(steps[skip:], loop.epochs)
     since, until = (kept[0]["begin"], kept[-1]["end"]) if kept else (end, end)
-    evaluations, turns = other_loaders(loop)
-    stalls = [s for s in [*evaluations, *probe.stalls] if s[3] > since and s[2] < until]
+    evaluations, turns = other_loaders(loop, end)
+    unfinished = [(*one, end) for one in probe.running]
+    last = end if kept and kept[-1] is steps[-1] else until  # what follows after the last step belongs to its epoch
+    stalls = [s for s in [*evaluations, *probe.stalls, *unfinished] if s[3] > since and s[2] < last]
     away = [(s[2], s[3]) for s in stalls]
     for step in kept:
         step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
