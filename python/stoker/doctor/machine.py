@@ -197,6 +197,11 @@ class History:
         if len(moments) < 2:
             return {}
         seconds = moments[-1][0] - moments[0][0]
+
+        def after(t: float) -> float:
+            """Seconds on the clock of the steps, which starts with the window; the first moment was before it."""
+            return round(max(0.0, t - begin), 3)
+
         main = _grown((m[1] for m in moments), "cpu", lambda pid: pid == trainer)
         whole = _grown((m[1] for m in moments), "cpu", lambda pid: True)
         spare = [i for t, i in self.idle if i is not None and moments[0][0] <= t <= moments[-1][0] + 0.1]
@@ -205,7 +210,7 @@ class History:
             for name in ("read_bytes", "read_calls", "faults", "blocked")
         }
         alive = [(t, found) for t, found, _ in moments if found and t <= end]  # after it, the processes end
-        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found in alive]
+        rss = [[after(t), sum(s.rss for s in found.values())] for t, found in alive]
         gpu = gpu_summary([readings for t, readings in self.gpus if begin <= t <= end])
         return {
             **({"gpu": gpu} if gpu else {}),
@@ -217,7 +222,7 @@ class History:
                 "throttled_s": moments[-1][2] - moments[0][2],
                 "threads": max(sum(s.threads for s in m[1].values()) for m in moments),
                 "timeline": [
-                    [round(b[0] - moments[0][0], 3), _between(a, b)] for a, b in zip(moments, moments[1:], strict=False)
+                    [after(a[0]), _between(a, b)] for a, b in zip(moments, moments[1:], strict=False)
                 ],
             },
             "io": {

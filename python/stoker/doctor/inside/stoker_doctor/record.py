@@ -168,7 +168,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "timeline": [timeline(s, since) for s in kept[:LONGEST]],
         "loss": loss(skip, loop),
         "shapes": len(loop.shapes),
-        "stalls": [{"what": w, "at": at, "s": b - a} for w, at, a, b in stalls],
+        "stalls": [{"what": w, "at": at, "t": max(0.0, a - since), "s": b - a} for w, at, a, b in stalls],
         "syncs": probe.extra.pop("syncs", []),
         "hot": hot(kept),
         "loading": loading(),
