@@ -49,6 +49,18 @@ def prefetched(data: Any) -> Any:
     return other
 
 
+def note_tape(module: Any) -> None:
+    """Notes that TensorFlow computes gradients."""
+    original = module.GradientTape.gradient
+
+    @functools.wraps(original)
+    def gradient(*args: Any, **keywords: Any) -> Any:
+        probe.computing.add("tensorflow")
+        return original(*args, **keywords)
+
+    module.GradientTape.gradient = gradient
+
+
 # ---------------------------------------------------------------- JAX
 
 

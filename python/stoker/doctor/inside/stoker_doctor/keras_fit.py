@@ -40,6 +40,7 @@ def _tensorflow(module: Any) -> None:
         data = self._distributed_dataset = prefetched(self._distributed_dataset)
         loop = probe.Loop(keywords.get("x", data), kind(keywords.get("x")), probe.place())
         loop.in_graph = True
+        probe.computing.add("tensorflow")
         probe.loops.append(loop)
         current[:] = [loop]
         if loop.is_target and probe.plan.get("mode") == "loader":

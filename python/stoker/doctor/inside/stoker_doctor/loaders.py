@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from . import probe, sampler
-from .frameworks import note_jit
+from . import device, probe, sampler
+from .frameworks import note_jit, note_tape
 from .hooks import after
 
 NOTED = 3  # updates whose callers are looked at
@@ -25,6 +25,7 @@ def install() -> None:
     after("torch.optim.optimizer", _torch_optimizer)
     after("torch.autograd", _torch_backward)
     after("tensorflow.python.data.ops.dataset_ops", lambda m: time_iter(m.DatasetV2, "tf.data"))
+    after("tensorflow.python.eager.backprop", note_tape)
     after("jax", note_jit)
     after("webdataset.pipeline", lambda m: time_iter(m.DataPipeline, "webdataset", is_only_a_loader))
     after("stoker._loader", lambda m: time_iter(m.Loader, "stoker"))
@@ -197,6 +198,7 @@ def _torch_backward(module: Any) -> None:
         if probe.is_watching() and len(probe.losses) < 2000 and getattr(tensors, "numel", lambda: 0)() == 1:
             if len(probe.losses) < NOTED:
                 sampler.note_training(sys._getframe(1))
+                probe.computing.add("torch")
             loss = tensors.detach()
             probe.losses.append((probe.updates, loss.item() if loss.device.type == "cpu" else loss))
         original(tensors, *args, **keywords)

@@ -45,6 +45,8 @@ losses: list[tuple[int, Any]] = []  # the update that the loss belongs to, and t
 optimizer: list[tuple[float, float]] = []
 extra: dict[str, Any] = {}  # sections of the record that other modules fill
 device: Any = None  # the module, which imports this one
+computing: set[str] = set()  # frameworks that were seen to train
+at_open: list[Callable[[Loop], None]] = []  # called before the training loader is iterated first
 at_finish: list[Callable[[], None]] = []
 _finishing = threading.Lock()
 

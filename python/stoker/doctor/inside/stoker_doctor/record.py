@@ -20,7 +20,7 @@ def make(status: str, end: float) -> dict[str, Any]:
     record: dict[str, Any] = {
         "status": status,
         "pid": probe.pid,
-        "rank": int(os.environ.get("RANK", 0)),
+        "rank": int(os.environ.get("RANK") or 0),
         "python": sys.executable,
         "framework": framework(),
         "target": loop.number if loop else None,
@@ -39,7 +39,9 @@ def make(status: str, end: float) -> dict[str, Any]:
 
 
 def framework() -> str | None:
-    return next((name for name in ("torch", "tensorflow", "jax") if name in sys.modules), None)
+    """What computes. A script with JAX may import torch or TensorFlow for their loaders only."""
+    names = [name for name in ("torch", "tensorflow") if name in probe.computing]
+    return next((name for name in (*names, "jax", "torch", "tensorflow") if name in sys.modules), None)
 
 
 def versions() -> dict[str, str]:
