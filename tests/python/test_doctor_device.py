@@ -37,7 +37,9 @@ def device(monkeypatch):
     monkeypatch.setattr(module, "copied", [])
     monkeypatch.setattr(module, "places", set())
     monkeypatch.setattr(module, "syncs", {})
-    for name, value in (("plan", {}), ("extra", {}), ("loops", []), ("started", 0.0), ("device", module)):
+    monkeypatch.setattr(module, "optimizing", [])
+    values = (("plan", {}), ("extra", {}), ("loops", []), ("optimizer", []), ("started", 0.0), ("device", module))
+    for name, value in values:
         monkeypatch.setattr(module.probe, name, value)
     return module
 
@@ -80,6 +82,32 @@ def test_the_device_says_how_long_it_waited(device):
         "dtype": "torch.uint8",
         "at": [],
     }
+
+
+def test_the_device_says_how_long_the_optimizer_takes(device, monkeypatch):
+    """The host only launches its kernels, unless its parameters are in memory."""
+    torch, now = sys.modules["torch"], [0.0]
+    torch.compiler = SimpleNamespace(is_compiling=lambda: False)
+    torch.cuda.is_current_stream_capturing = lambda: now[0] > 100
+    monkeypatch.setattr(device, "event", lambda: Event(now[0]))
+
+    def step(kind):
+        parameter = SimpleNamespace(device=SimpleNamespace(type=kind))
+        mark = device.begin_optimizer(SimpleNamespace(param_groups=[{"params": []}, {"params": [parameter]}]))
+        now[0] += 5.0
+        device.end_optimizer(0.002, mark)
+
+    step("cpu")
+    assert device.optimizing == []
+    step("cuda")
+    loop = loop_of(device, 0.01, 4)
+    device.events[0, 0] = (Event(0), Event(0))
+    device.probe.optimizer += [(0.002, 0.0001)]
+    device.correct(loop, steps_of(loop))
+    assert device.probe.optimizer == [(0.002, 0.005)]
+    now[0] = 101.0
+    step("cuda")  # while a CUDA graph is recorded
+    assert len(device.optimizing) == 1
 
 
 def test_reads_are_counted_per_step_of_the_run(device):

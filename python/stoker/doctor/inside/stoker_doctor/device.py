@@ -20,6 +20,7 @@ PROFILED = 5  # steps
 events: dict[tuple[int, int], tuple[Any, Any]] = {}  # by loop and step: before and after next()
 copied: list[tuple[float, Any, Any, int, bool, bool, str]] = []  # host time, events, bytes, pinned, non_blocking, dtype
 places: set[str] = set()  # of the calls that copy to the device; "?" if one of them is a library's, or copies back, too
+optimizing: list[tuple[float, Any, Any]] = []  # host time, and events around the optimizer's step
 syncs: dict[str, list[float]] = {}  # by place: seconds of the host, calls
 profiled_from = float("inf")  # the host's time; later steps are profiled, which makes them slow
 _reads = 0  # inside a read that is timed
@@ -124,6 +125,22 @@ def end(loop: probe.Loop, before: Any) -> None:
         events[loop.number, len(loop.begin) - 1] = (before, event())
 
 
+def begin_optimizer(optimizer: Any) -> Any:
+    """Before the optimizer's step, if its parameters are on a device: an event, unless work is being recorded there."""
+    torch = sys.modules["torch"]
+    if not is_used() or len(optimizing) >= MOST or torch.compiler.is_compiling():
+        return None
+    first = next((one for group in optimizer.param_groups for one in group["params"]), None)
+    if first is None or first.device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+        return None
+    return event()
+
+
+def end_optimizer(begun: float, before: Any) -> None:
+    if before is not None:
+        optimizing.append((begun, before, event()))
+
+
 # ---------------------------------------------------------------- a few steps under torch's profiler
 
 
@@ -186,6 +203,9 @@ def correct(loop: probe.Loop, steps: list[dict[str, Any]]) -> None:
         if pair:
             step["wait"] = min(step["wait"], pair[0].elapsed_time(pair[1]) / 1e3)
     _copies(steps)
+    if optimizing:  # the host only launches its kernels
+        seconds = {t: before.elapsed_time(after) / 1e3 for t, before, after in optimizing}
+        probe.optimizer[:] = [(t, seconds.get(t, took)) for t, took in probe.optimizer]
     for step in steps:
         rest = max(0.0, step["all"] - step["wait"] - step["copy"])
         step["compute"], step["host"] = rest, 0.0

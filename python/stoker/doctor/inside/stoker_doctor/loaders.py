@@ -155,7 +155,7 @@ def _torch_worker(module: Any) -> None:
 
 def _torch_optimizer(module: Any) -> None:
     """Torch calls these around the step of every optimizer. A closure runs the model, so its time does not count."""
-    begun, inside = [0.0], [0.0]
+    begun, inside, marks = [0.0], [0.0], [None]
 
     def timed(closure: Any) -> Any:
         @functools.wraps(closure)
@@ -168,18 +168,22 @@ def _torch_optimizer(module: Any) -> None:
 
         return call
 
-    def before(_: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def before(optimizer: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if probe.updates < NOTED:
             sampler.note_training(sys._getframe(1))
-        begun[0], inside[0] = probe.clock(), 0.0
+        begun[0], inside[0], marks[0] = probe.clock(), 0.0, None
         if callable(keywords.get("closure")):
             return args, {**keywords, "closure": timed(keywords["closure"])}
         if len(args) > 1 and callable(args[1]):  # args[0] is the optimizer
             return (args[0], timed(args[1]), *args[2:]), keywords
+        if probe.is_watching():
+            marks[0] = device.begin_optimizer(optimizer)
         return None
 
     def done(*_: Any) -> None:
         probe.updates += 1
+        probe.computing.add("torch")
+        device.end_optimizer(begun[0], marks[0])
         probe.optimizer.append((begun[0], probe.clock() - begun[0] - inside[0]))
 
     module.register_optimizer_step_pre_hook(before)
