@@ -49,6 +49,15 @@ def event() -> Any:
     return made
 
 
+def reset() -> None:
+    """Forgets what was measured before."""
+    global profiled_from, _profile
+    profiled_from, _profile = float("inf"), None
+    known: list[Any] = [events, copied, optimizing, syncs]
+    for things in known:
+        things.clear()
+
+
 def _tensor(module: Any) -> None:
     for name in ("to", "cuda"):
         setattr(module.Tensor, name, _copying(getattr(module.Tensor, name)))

@@ -472,9 +472,17 @@ def begin(given: dict[str, Any]) -> None:
 def reset() -> None:
     """Forgets what was measured before, for a second block in the same program."""
     global depth, updates, deadline, started
+    from . import keras_fit, sampler
+
     depth, updates, deadline, started = 0, 0, float("inf"), 0.0
-    for things in (plan, loops, stalls, disabled, copies, losses, optimizer, extra, at_finish):
+    known: list[Any] = [plan, loops, stalls, running, disabled, copies, losses, optimizer, extra, computing]
+    known += [at_open, at_finish, keras_fit.current]
+    known += [sampler.counts, sampler.hot, sampler.loading, sampler.training]
+    for things in known:
         things.clear()
+    sampler.taken, sampler.seen = 0.0, 0
+    if device:
+        device.reset()
 
 
 def _forked() -> None:
