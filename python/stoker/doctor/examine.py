@@ -128,11 +128,13 @@ class Examination:
                 run["status"], run["reason"] = "failed", "without it, the script does not train"
             run["change"] = remedy(name).advice
             run["diff"] = edits.diff(self.document, name)
+        if run.get("inference"):  # nothing of its training was changed
+            run = {key: run[key] for key in ("name", "kind", "status", "reason", "inference", "change", "diff")}
         return run
 
     def _add_extra(self, run: dict[str, Any], extra: dict[str, Any]) -> None:
         """What only some runs know: copies, reads and kernels of a device, and whether results are the same."""
-        for name in ("copies", "syncs", "same_result", "compared", "explain", "parameters", "jitted"):
+        for name in ("copies", "syncs", "same_result", "compared", "explain", "parameters", "jitted", "inference"):
             if name in extra:
                 run[name] = extra[name]
         gpu = {**section(extra, "gpu"), **{f"memory_{k}": v for k, v in section(extra, "gpu_memory").items()}}
@@ -329,4 +331,6 @@ def progress_words(name: str, run: dict[str, Any] | None) -> str:
         return label(name)
     if run.get("status") != "ok":
         return f"{label(name)}: {run.get('reason') or run.get('status')}"
+    if run.get("inference"):
+        return f"{label(name)}: measured"
     return f"{label(name)}: {number(run, 'samples_per_s'):,.0f} samples/s"

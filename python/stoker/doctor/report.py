@@ -68,6 +68,8 @@ def outcome(m: Measurement, run: Run) -> str:
         return found
     if is_not_compared(run):
         return "its batches were not compared"
+    if run.get("inference"):
+        return f"int8 inference {gain_text(number(run, 'inference', 'gain'))} against float32 inference"
     return "changes the result of training" if remedy(str(run.get("name"))).changes_training else ""
 
 
@@ -85,7 +87,7 @@ def _row(m: Measurement, run: Run, style: Style, most: float, name_width: int, w
     indent = "  " if run.get("kind") == "what-if" else ""
     head = f"{indent}{name}"
     first = head if len(head) <= name_width else head[: name_width - 1] + "~"
-    if not ok:
+    if not ok or run.get("inference"):
         words = textwrap.shorten(outcome(m, run), max(20, width - name_width - 1), placeholder=" ...")
         return [f"{first:<{name_width}} {style(DIM, words)}"]
     gain = gain_of(m, run) if run.get("kind") == "what-if" else 0.0
