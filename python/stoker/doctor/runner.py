@@ -189,7 +189,7 @@ def last_line(text: str) -> str:
     lines = [RANK.sub("", line).strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[:1].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
     errors = [line for line in errors if "ChildFailedError" not in line] or errors  # of a launcher of ranks
-    return (errors or lines or [""])[-1][:300].removeprefix("stoker_doctor.what_ifs.")
+    return (errors or lines or [""])[-1][:300].removeprefix("stoker_doctor.what_ifs.NotPossible: ")
 
 
 def _result(

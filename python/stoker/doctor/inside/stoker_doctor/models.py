@@ -42,7 +42,7 @@ def install(name: str) -> None:
     elif name == "local-gradients":
         after("torch.nn.parallel.distributed", _local_gradients)
     else:
-        raise NotPossible(f"there is no what-if {name!r} for a script")
+        raise NotPossible(f"unknown what-if {name!r}")
     if name in KERAS:
         after("keras", KERAS[name])
 

@@ -81,6 +81,9 @@ class Loop:
         return bool(self.number == plan.get("target"))
 
     def open(self) -> None:
+        if self.is_target and not self.begin:
+            for function in at_open:
+                function(self)
         self.opened = clock()
         self.sampler_epochs.append(getattr(getattr(self.thing, "sampler", None), "epoch", None))
         if self.at_loop is None:

@@ -28,11 +28,23 @@ class NotPossible(RuntimeError):
     """A what-if that does not fit this script."""
 
 
+OF_TORCH = (*THROUGH_STOKER, "threads", "skip-slowest")  # change torch's DataLoader; so do those in the tables below
+LOADER_WORDS = {
+    "iterable": "an iterable that is marked with stoker.watch()",
+    "stoker": "stoker.Loader",
+    "tf.data": "tf.data",
+    "keras": "the data of Keras",
+    "webdataset": "a pipeline of WebDataset",
+    "dali": "DALI",
+}
+
+
 def install(plan: dict[str, Any]) -> None:
     whole = str(plan.get("what_if") or "")
     name, _, value = whole.partition("=")
     if not name:
         return
+    probe.at_open.append(functools.partial(_other_loader, name=name, value=value))
     if plan.get("reads_disk"):
         after(DATA_LOADER, _begin_with_storage)
     if name in THROUGH_STOKER:
@@ -71,6 +83,22 @@ def is_target(loader: Any) -> bool:
     """Whether this is the loader that the run as it is found; without its place, any loader is."""
     at = (probe.plan.get("loader") or {}).get("at")
     return at is None or loader.__dict__.get("_doctor_at") == at
+
+
+def is_of_torch(loader: Any) -> bool:
+    """Whether it is torch's DataLoader, or derived from it."""
+    return "_doctor_at" in getattr(loader, "__dict__", {})
+
+
+def _other_loader(loop: probe.Loop, name: str, value: str) -> None:
+    """Before the training loader is iterated first, if it is not torch's: leaves a function out, or says why not."""
+    if is_of_torch(loop.thing) or probe.extra.get("applied"):  # the latter replaces a loader of torch
+        return
+    if name in OF_TORCH or name in ARGUMENTS or name in DATASETS or name in LOADERS:
+        raise NotPossible(f"not supported for {LOADER_WORDS.get(loop.kind, loop.kind)}")
+    if name == "without":
+        leave_out(loop.thing, value)
+        probe.extra["applied"] = True
 
 
 # ---------------------------------------------------------------- cold data
