@@ -6,7 +6,7 @@ import subprocess
 
 import doctor_cases as cases
 import pytest
-from stoker.doctor import edits, report, verdict
+from stoker.doctor import edits, report, report_html, verdict
 
 EVERY = {**cases.CASES, **cases.HEALTHY}
 
@@ -50,6 +50,30 @@ def test_a_run_that_failed_or_differs_says_so():
     text = report.text(verdict.judge(cases.measurement(cases.slow(), failed, other, nan, cases.run("batch*2", 800))))
     for words in ("failed: UsageError", "its results differ", "the loss is NaN", "changes the result of training"):
         assert words in text
+
+
+def test_what_other_batch_sizes_and_models_cost():
+    growing = {"memory": {"rss": [[0.0, 6e8], [0.5, 9e8], [1.0, 8e8]]}}
+    deep = cases.run("depthwise", 1500, parameters=[11_689_512, 950_000])
+    text = report.text(cases.measurement(cases.busy(), cases.run("batch*2", 1100, **growing), deep))
+    assert "900 MB of memory at most, and 600 MB as it is" in text
+    assert "950,000 parameters, and 11,689,512 as it is" in text
+    base = cases.busy(gpu={"memory_peak": 2e9})
+    m = cases.measurement(base, cases.run("batch/2", 900, gpu={"memory_peak": 1.2e9}))
+    assert "1.2 GB of GPU memory at most, and 2 GB as it is" in report.table(m)
+    assert "1.2 GB of GPU memory at most" in report_html.page(m)
+    assert report.costs(m, base) == ""
+
+
+def test_a_model_that_is_the_limit_may_be_distilled():
+    for m, said in (
+        (cases.measurement(cases.busy(), cases.OK_MODEL), True),
+        (cases.CASES["model"], True),
+        (cases.measurement(cases.slow(), *cases.CEILINGS), False),
+        (cases.CASES["gil"], True),  # the next limit
+    ):
+        found = verdict.judge(m)
+        assert ("distillation" in report.text(found)) == ("distillation" in report_html.page(found)) == said
 
 
 def test_losses_are_laid_side_by_side():

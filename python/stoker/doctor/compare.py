@@ -26,8 +26,8 @@ from .facts import (
     step_ms,
 )
 from .remedies import label
-from .report import sentence
-from .trace import ROWS, points
+from .report import peak_memory, sentence
+from .trace import ROWS
 from .verdict import gain_text
 
 SCHEMA = "stoker-doctor/1"
@@ -62,10 +62,6 @@ def _line(name: str, pair: tuple[float, float], text: Callable[[float], str]) ->
     return [Line(name, text(before) if before else "-", text(after) if after else "-", change)]
 
 
-def _peak(run: Run) -> float:
-    return max((row[1] for row in points(section(run, "memory").get("rss"))), default=0.0)
-
-
 def _points(shares: tuple[float, float]) -> str:
     return f"{100 * (shares[1] - shares[0]):+.0f} points"
 
@@ -90,7 +86,7 @@ def lines(before: Measurement, after: Measurement) -> list[Line]:
         found.append(Line("share of waiting", percent(waits[0]), percent(waits[1]), _points(waits)))
     found += _line("first batch, s", both(lambda run: number(run, "first_batch_s")), lambda value: f"{value:.2g}")
     found += _line("CPUs in use", both(lambda run: number(run, "cpu", "all")), lambda value: f"{value:.2g}")
-    found += _line("memory at most", both(_peak), size)
+    found += _line("memory at most", both(peak_memory), size)
     names = [str(run.get("name")) for m in (before, after) for run in items(m, "runs")]
     tried = [name for name in dict.fromkeys(names) if name not in (AS_IS, MODEL, LOADER)]
     for name in (MODEL, LOADER, *tried):

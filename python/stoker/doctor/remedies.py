@@ -70,6 +70,11 @@ REMEDIES = {
     "int8": Remedy("int8 quantisation", "quantise the model for inference", True),
 }
 
+DISTILLATION = (
+    "The model is the limit. A lighter model is faster (--try half-channels,depthwise); distillation, which trains it "
+    "on the outputs of this one, keeps most of the accuracy."
+)
+
 CEILINGS = {
     "as-is": "as it is",
     "model": "the model alone, on one batch",

@@ -8,9 +8,10 @@ import textwrap
 from typing import Any
 
 from .._types import counted
-from .causes import cpus_text, percent, quota_share
-from .facts import AS_IS, MODEL, Facts, Measurement, Run, gain_of, items, number, run_of, section
-from .remedies import label, remedy
+from .causes import cpus_text, percent, quota_share, size
+from .facts import AS_IS, MODEL, PARTS, Facts, Measurement, Run, gain_of, items, number, run_of, section
+from .remedies import DISTILLATION, label, remedy
+from .trace import points
 from .verdict import disturbed, doubt, gain_text, has_nan, healthy_words, is_not_compared, losses
 
 BOLD, DIM, GREEN, RED, YELLOW, OFF = (f"\033[{n}m" for n in (1, 2, 32, 31, 33, 0))
@@ -73,6 +74,35 @@ def outcome(m: Measurement, run: Run) -> str:
     return "changes the result of training" if remedy(str(run.get("name"))).changes_training else ""
 
 
+def peak_memory(run: Run) -> float:
+    """Bytes of all processes together, at most."""
+    return max((row[1] for row in points(section(run, "memory").get("rss"))), default=0.0)
+
+
+def costs(m: Measurement, run: Run) -> str:
+    """What a what-if changes besides the speed: the memory of another batch size, the parameters of another model."""
+    base, both = run_of(m, AS_IS), run.get("parameters")
+    if isinstance(both, list) and len(both) == 2:
+        return f"{both[1]:,} parameters, and {both[0]:,} as it is"
+    if base is None or run.get("name") not in ("batch*2", "batch/2", "checkpointing"):
+        return ""
+    for kind, bytes_of in (("GPU memory", lambda one: number(one, "gpu", "memory_peak")), ("memory", peak_memory)):
+        before, after = bytes_of(base), bytes_of(run)
+        if before and after:
+            return f"{size(after)} of {kind} at most, and {size(before)} as it is"
+    return ""
+
+
+def lighter(m: Measurement) -> str:
+    """What to do if the model is the limit, besides the change; empty if it is not."""
+    base = run_of(m, AS_IS)
+    if base is None:
+        return ""
+    facts, named = Facts(m, base), {section(m, name).get("id") for name in ("verdict", "next")}
+    busiest = not m.get("verdict") and not facts.waits and facts.ms("compute") == max(map(facts.ms, PARTS)) > 0
+    return DISTILLATION if busiest or "model" in named else ""
+
+
 def ordered(m: Measurement) -> list[Run]:
     """The runs as the table lists them: as it is, the ceilings, the what-ifs by their gain, then those that failed."""
     runs = items(m, "runs")
@@ -97,8 +127,8 @@ def _row(m: Measurement, run: Run, style: Style, most: float, name_width: int, w
     if style.color and most:
         full = round(BAR * number(run, "samples_per_s") / most)
         line += "  " + "\u2588" * full + style(DIM, "\u2591" * (BAR - full))
-    note = outcome(m, run)
-    return [line.rstrip(), *([f"{indent}  {style(YELLOW, note)}"] if note else [])]
+    notes = filter(None, [outcome(m, run), costs(m, run)])
+    return [line.rstrip(), *(f"{indent}  {style(YELLOW, note)}" for note in notes)]
 
 
 def _color(gain: float) -> str:
@@ -163,7 +193,7 @@ def _alarm(alarm: dict[str, Any], style: Style, width: int) -> list[str]:
 
 def _notes(m: Measurement, width: int) -> list[str]:
     notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := loss_words(m, run))]
-    notes += cautions(m)
+    notes += [*filter(None, [lighter(m)]), *cautions(m)]
     if m.get("disabled"):
         notes.append("Disabled in the what-if runs: " + "; ".join(map(str, m["disabled"])) + ".")
     overhead = section(m, "overhead")

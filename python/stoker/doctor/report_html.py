@@ -30,7 +30,20 @@ from .facts import (
 from .html_parts import Html, axes, bar, joined, legend, lines, nice_ticks, strip, table, tag, thumbnail
 from .html_style import CSS, JS
 from .remedies import label
-from .report import advice, bound, cautions, command, loss_words, machine_words, ordered, outcome, rate_text, sentence
+from .report import (
+    advice,
+    bound,
+    cautions,
+    command,
+    costs,
+    lighter,
+    loss_words,
+    machine_words,
+    ordered,
+    outcome,
+    rate_text,
+    sentence,
+)
 from .trace import ROWS, points
 from .verdict import gain_text
 
@@ -93,6 +106,7 @@ def _header(m: Measurement) -> Html:
         _facts(m),
         tag("ul", *(tag("li", line) for line in why), class_="why") if why else "",
         tag("p", then.get("title")) if then else "",
+        tag("p", lighter(m)) if lighter(m) else "",
         tag("p", guess.get("title")) if guess else "",
         tag("ul", *doubt, class_="why") if doubt else "",
         *(_alarm(alarm) for alarm in items(m, "alarms")),
@@ -143,7 +157,9 @@ def _kind(m: Measurement, run: Run) -> str:
 def _tried(m: Measurement, run: Run, most: float) -> list[object]:
     """A row of the table."""
     name, note = label(str(run.get("name"))), outcome(m, run)
-    small = tag("span", note, class_="note") if note else ""
+    small = joined(*(tag("span", words, class_="note") for words in (note, costs(m, run)) if words))
+    if run.get("status", "ok") == "ok" and run.get("inference"):
+        return [joined(name, small), "\u2013", "", ""]
     if run.get("status", "ok") != "ok":
         return [joined(name, small), "\u2013", "", "", {"class_": "bad"}]
     gain = gain_of(m, run) if run.get("kind") == "what-if" else 0.0
