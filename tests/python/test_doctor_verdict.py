@@ -117,6 +117,24 @@ def test_what_is_neither_proved_nor_refuted_is_suspected():
     assert suspected(cases.busy(), cases.OK_MODEL, cases.FAST_LOADER) is None
 
 
+def test_pauses_between_epochs_without_workers():
+    """A generator that opens everything anew; no what-if can keep it open."""
+    epochs = [{"start_s": 0.4 * i, "first_wait_s": 0.1, "steps": 20} for i in range(3)]
+    alone = {"workers": 0, "kind": "iterable"}
+    m = cases.measurement(cases.busy(epochs=epochs), cases.OK_MODEL, cases.FAST_LOADER, loader=alone)
+    found = verdict.judge(m)["suspicion"]
+    assert (found["id"], found["tries"]) == ("worker-start", []) and "over the end of an epoch" in found["change"]
+    assert found["title"] == "Suspected, not proved: The first batch of every epoch takes 0.1 s."
+    assert not any("workers" in line for line in found["evidence"])
+    once = [*epochs[:2], {**epochs[2], "first_wait_s": 0.0}]
+    usual = cases.slow(epochs=[{**one, "first_wait_s": 0.04} for one in epochs])  # as long as any other batch
+    for run in (cases.busy(epochs=[*once, once[2]]), usual):
+        m = cases.measurement(run, cases.MODEL, loader=alone)
+        assert (verdict.judge(m)["suspicion"] or {}).get("id") != "worker-start"
+    of_torch = cases.measurement(cases.busy(epochs=epochs), loader={"workers": 0})
+    assert verdict.wanted(of_torch)[0] == "stoker"
+
+
 def test_a_loader_that_is_slower_than_the_model_is_named_as_the_limit():
     words = verdict.healthy_words(cases.HEALTHY["waiting, and nothing helps"])
     assert words.endswith(" The loader alone delivers 640 samples/s, and the model alone takes 1,900.")

@@ -107,21 +107,25 @@ def shared_memory(f: Facts) -> Suspicion | None:
     )
 
 
+EPOCH_START = (
+    "let the loader go on over the end of an epoch: keep its files open and its shuffle buffer filled, and count steps "
+    "instead of epochs"
+)
+
+
 def worker_start(f: Facts) -> Suspicion | None:
     later = items(f.run, "epochs")[1:]
-    stall = f.starting
-    if not f.duration or stall < 0.05 * f.duration:
+    if f.starting_share < 0.05:
         return None
-    evidence = [
-        f"{counted(len(later), 'pause')} between epochs, {stall / len(later):.2g} s each",
-        f"{f.workers} workers start again, and each imports the script and opens the dataset",
-    ]
-    return Suspicion(
-        f"The first batch of every epoch takes {stall / len(later):.2g} s",
-        stall / f.duration,
-        evidence,
-        ["persistent", *loaders(f)],
-    )
+    each = f.starting / len(later)
+    title = f"The first batch of every epoch takes {each:.2g} s"
+    evidence = [f"{counted(len(later), 'pause')} between epochs, {each:.2g} s each"]
+    if f.starts_workers:
+        evidence.append(f"{f.workers} workers start again, and each imports the script and opens the dataset")
+        return Suspicion(title, f.starting_share, evidence, ["persistent", *loaders(f)])
+    evidence.append(f"the loader starts anew with every epoch; others take {times(number(f.run, 'wait_ms', 'median'))}")
+    tries = loaders(f) if f.loader.get("kind") == "torch.DataLoader" else []
+    return Suspicion(title, f.starting_share, evidence, tries, beyond=EPOCH_START)
 
 
 def slow_samples(f: Facts) -> Suspicion | None:

@@ -103,8 +103,19 @@ class Facts:
         self.wait = number(run, "wait_share") or self.share("wait")
         self.rate = number(run, "samples_per_s")
         self.duration = self.step * number(run, "steps") / 1e3
-        starts = self.workers and not self.loader.get("persistent")
-        self.starting = sum(number(e, "first_wait_s") for e in items(run, "epochs")[1:]) if starts else 0.0  # seconds
+        self.starts_workers = bool(self.workers and not self.loader.get("persistent"))
+        self.starting = self._starting()  # seconds of pauses between epochs
+
+    def _starting(self) -> float:
+        """The first wait of every epoch but the first one. Without workers, only what is more than usual counts."""
+        waits = [number(epoch, "first_wait_s") for epoch in items(self.run, "epochs")[1:]]
+        if self.starts_workers:
+            return sum(waits)
+        if self.workers:  # that stay: it takes as long as they need for a batch, which has other causes
+            return 0.0
+        usual = number(self.run, "wait_ms", "median") / 1e3
+        unusual = [wait - usual for wait in waits if wait > 4 * usual]
+        return sum(unusual) if 2 * len(unusual) > len(waits) else 0.0
 
     def ms(self, part: str) -> float:
         return mean_ms(self.run, part)
@@ -116,8 +127,11 @@ class Facts:
     @property
     def waits(self) -> bool:
         """Whether waiting for data is worth a look, or the loader takes CPU time that the model needs."""
-        started = self.starting / self.duration if self.duration else 0.0  # workers start: another cause
-        return self.wait - started >= 0.05 or self.crowded
+        return self.wait - self.starting_share >= 0.05 or self.crowded  # pauses between epochs have their own cause
+
+    @property
+    def starting_share(self) -> float:
+        return self.starting / self.duration if self.duration else 0.0
 
     @property
     def crowded(self) -> bool:

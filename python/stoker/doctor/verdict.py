@@ -231,7 +231,8 @@ def _waits_less(m: Measurement, run: Run) -> bool:
 
 def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
     """The largest cause that was neither proved nor refuted, except the model itself."""
-    least = 0.1 if Facts(m, base).waits else 0.2  # of the time
+    facts = Facts(m, base)
+    least = 0.1 if facts.waits or facts.starting_share >= 0.05 else 0.2  # of the time
     found = [
         (rule, one)
         for rule, one in suspicions(m, base)
