@@ -144,24 +144,24 @@ footer dd { margin: 0; overflow-wrap: anywhere }
 """
 
 JS = """
-const say = (button, words) => { button.textContent = words; document.getElementById("said").textContent = words };
+const show = (button, words) => { button.textContent = words; document.getElementById("said").textContent = words };
 document.getElementById("save").onclick = event => {
   const link = document.createElement("a");
   const text = document.getElementById("document").textContent;
   link.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
   link.download = "doctor.json";
   link.click();
-  say(event.target, "Saved");
+  show(event.target, "Saved");
 };
 const copy = document.getElementById("copy");
 if (copy) copy.onclick = async () => {
   const diff = document.getElementById("diff");
   try {
     await navigator.clipboard.writeText(diff.textContent);
-    say(copy, "Copied");
+    show(copy, "Copied");
   } catch (error) {
     getSelection().selectAllChildren(diff);
-    say(copy, "Selected: press Ctrl+C");
+    show(copy, "Selected: press Ctrl+C");
   }
 };
 for (const button of document.querySelectorAll("button")) button.hidden = false;

@@ -49,7 +49,7 @@ def batch_size(loop: probe.Loop) -> int:
 def length(dataset: Any) -> int | None:
     try:
         return len(dataset)
-    except Exception:  # an iterable has none
+    except Exception:  # iterables have no length
         return None
 
 

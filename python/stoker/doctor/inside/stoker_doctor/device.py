@@ -2,7 +2,7 @@
 """What a CUDA device sees: how long it waits for batches, copies, and values that the host reads from it.
 
 The host runs ahead of the device, so its clock says little. Two events are recorded around next(): if the device is
-still busy when the batch arrives, they lie together, and nothing was waited for.
+still busy when the batch arrives, both events have the same time, and the wait is 0.
 """
 
 from __future__ import annotations
@@ -184,7 +184,10 @@ def _profiles(now: float) -> bool:
 
 
 def _count(found: Any, seconds: float) -> None:
-    """Kernels and copies per step, and how long at least one of them ran. Ranges that code was given are neither."""
+    """Kernels and copies per step, and how long at least one of them ran.
+
+    User annotations (`record_function`) are skipped.
+    """
     kernels = [e for e in found if str(e.device_type).endswith("CUDA") and not getattr(e, "is_user_annotation", False)]
     spans = sorted((e.time_range.start, e.time_range.end) for e in kernels)
     busy, last = 0.0, 0.0

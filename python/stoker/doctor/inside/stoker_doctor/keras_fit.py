@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras fit(): its steps are those of its callbacks.
+"""Keras fit(): steps are timed by the callbacks.
 
 With TensorFlow, batches are taken inside a compiled step. Waiting cannot be timed there; it is the difference between
 a step as it is and a step of the model alone.
