@@ -16,11 +16,15 @@ int doctor_is_cold(const struct doctor *d)
     return d->runs[0].cold > 0 && all > 2 * (double)d->info.memory; /* half of what is free: that is a quarter */
 }
 
+/* A cache in memory does not read from storage after the first epoch. */
+static int reads(const struct doctor_run *r)
+{
+    return r->o.cache != STK_CACHE_DCT && r->o.cache != STK_CACHE_PIXELS;
+}
+
 double doctor_rate_of(const struct doctor_run *r, int is_cold)
 {
-    /* A cache in memory does not read from storage after the first epoch. */
-    const int reads = r->o.cache != STK_CACHE_DCT && r->o.cache != STK_CACHE_PIXELS;
-    return is_cold && reads ? r->cold : r->rate;
+    return is_cold && reads(r) ? r->cold : r->rate;
 }
 
 double doctor_gain_of(const struct doctor *d, const struct doctor_run *r, int is_cold)
@@ -45,7 +49,8 @@ static const char *stage(const stk_stats *s)
     return s->transform_s >= s->read_s ? "transform" : "reading";
 }
 
-/* Whether it may be advised: the gain is worth it, and every turn was faster than the same turn of the first run. */
+/* Whether it may be advised: the gain is worth it, and every turn was faster than the same turn of the first run. In
+ * turns, files are in memory: they say nothing about reading from storage. */
 static int is_gain(const struct doctor *d, const struct doctor_run *r, int is_cold)
 {
     if (!r->remedy || r->status != DOCTOR_OK || !r->fits || r->n_rates == 0)
@@ -53,7 +58,7 @@ static int is_gain(const struct doctor *d, const struct doctor_run *r, int is_co
     /* More threads then only take CPU time from other programs. */
     if (r->o.threads > d->runs[0].stats.threads && doctor_is_crowded(d))
         return 0;
-    for (int i = 0; i < r->n_rates && i < d->runs[0].n_rates; i++)
+    for (int i = 0; !(is_cold && reads(r)) && i < r->n_rates && i < d->runs[0].n_rates; i++)
         if (r->rates[i] <= d->runs[0].rates[i])
             return 0;
     return doctor_gain_of(d, r, is_cold) >= worth;

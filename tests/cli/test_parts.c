@@ -241,8 +241,12 @@ static void cold_data(void)
     struct doctor_verdict v = doctor_judge(&d);
     CHECK(v.is_cold && v.rate == 50 && strcmp(v.limit, "storage") == 0);
     CHECK(v.best == &d.runs[2]); /* the other was not measured cold */
+    d.runs[2].rates[0] = d.runs[2].rates[1] = 90;
+    CHECK(doctor_judge(&d).best == &d.runs[2]); /* slower with files in memory, where none of them is */
     d.runs[1].o.cache = STK_CACHE_DCT;
     CHECK(doctor_judge(&d).best == &d.runs[1]);
+    d.runs[1].rates[1] = 90; /* a cache in memory: its turns count */
+    CHECK(doctor_judge(&d).best == &d.runs[2]);
 }
 
 /* More threads help while other programs use the CPUs, but not the machine. */
