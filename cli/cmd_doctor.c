@@ -58,9 +58,15 @@ static void print_limit(const struct doctor *d, const struct doctor_verdict *v)
         printf(" The images are %s times larger than the ops need.", out_real(times_too_large(d), 0).s);
 }
 
+/* What to type, or the run's name if that does not fit. */
+static const char *what_of(const struct doctor_run *r)
+{
+    return r->change[0] ? r->change : r->name;
+}
+
 static void print_remedy(const struct doctor *d, const struct doctor_verdict *v, const struct doctor_run *r)
 {
-    printf(" `%s` makes it %s times as fast (%s %s/s), %s%s.", r->change,
+    printf(" `%s` makes it %s times as fast (%s %s/s), %s%s.", what_of(r),
            out_real(doctor_gain_of(d, r, v->is_cold), 2).s, out_real(doctor_rate_of(r, v->is_cold), 0).s, d->what,
            r->same ? "" : "but ", r->same ? "with the same pixels" : r->other);
 }
@@ -75,22 +81,23 @@ static int n_untried(const struct doctor *d)
 
 static void print_need(const struct doctor *d, const struct doctor_verdict *v)
 {
-    const struct doctor_run *top = v->best;
-    if (v->bolder)
-        top = v->bolder;
+    const struct doctor_run *top = v->bolder ? v->bolder : v->best;
+    const double rate = top ? doctor_rate_of(top, v->is_cold) : v->rate;
     out_paint(stdout, PAINT_BOLD);
     printf("%s %s/s: ", out_count(d->a->need).s, d->what);
     out_paint(stdout, PAINT_PLAIN);
     if (v->enough == &d->runs[0])
         puts("delivered as it is.");
     else if (v->enough)
-        printf("not as it is, but with `%s` (%s).\n", v->enough->change,
+        printf("not as it is, but with `%s` (%s).\n", what_of(v->enough),
                out_real(doctor_rate_of(v->enough, v->is_cold), 0).s);
     else
-        printf("not reachable %s; the best is %s, so it takes about %s such machines, or smaller images.\n",
-               n_untried(d) ? "with what was tried" : "here",
-               out_real(top ? doctor_rate_of(top, v->is_cold) : v->rate, 0).s,
-               out_real((double)d->a->need / (top ? doctor_rate_of(top, v->is_cold) : v->rate), 1).s);
+        printf("not reachable %s", n_untried(d) ? "with what was tried" : "here");
+    if (!v->enough && rate > 0)
+        printf("; the best is %s, so use about %s machines like this one, or smaller images", out_real(rate, 0).s,
+               out_real((double)d->a->need / rate, 1).s);
+    if (!v->enough)
+        puts(".");
 }
 
 static void print_sentence(const struct doctor *d, const struct doctor_verdict *v)
@@ -204,14 +211,32 @@ static void print_bads(const struct doctor *d)
         return;
     line("bad");
     out_paint(stdout, PAINT_BAD);
-    printf("%s of the subset; `stoker verify %s` lists all of them\n", out_some(d->n_bad, "file", "files").s,
-           d->a->operand);
+    char command[600] = "stoker verify ";
+    const int fits = !out_add_quoted(command, sizeof command, d->a->operand);
+    printf("%s of the subset%s%s%s\n", out_some(d->n_bad, "file", "files").s, fits ? "; `" : "", fits ? command : "",
+           fits ? "` lists all of them" : "");
     out_paint(stdout, PAINT_PLAIN);
     for (int64_t i = 0; i < d->n_bad && i < DOCTOR_BADS; i++) {
         line("");
         out_name(stdout, d->bads[i]);
         putchar('\n');
     }
+}
+
+static void print_change(const struct doctor *d, const struct doctor_run *r)
+{
+    if (r->source[0]) {
+        printf("\n  %s\n  and read OUT instead\n", r->change);
+        return;
+    }
+    printf("\n  stoker.Loader(\"");
+    for (const char *p = d->a->operand; *p; p++) {
+        const char one[] = {*p, 0};
+        if (*p == '"' || *p == '\\')
+            putchar('\\');
+        out_name(stdout, one);
+    }
+    printf("\", ..., %s)\n", r->change);
 }
 
 static void print_text(const struct doctor *d, const struct doctor_verdict *v)
@@ -221,10 +246,8 @@ static void print_text(const struct doctor *d, const struct doctor_verdict *v)
         puts("Stopped in the middle: this is what is known so far.");
     const struct doctor_run *advice[] = {v->best, v->bolder};
     for (int i = 0; i < 2; i++)
-        if (advice[i] && advice[i]->source[0])
-            printf("\n  %s\n  and read OUT instead\n", advice[i]->change);
-        else if (advice[i])
-            printf("\n  stoker.Loader(\"%s\", ..., %s)\n", d->a->operand, advice[i]->change);
+        if (advice[i] && advice[i]->change[0])
+            print_change(d, advice[i]);
     print_runs(d, v);
     putchar('\n');
     line("subset");

@@ -26,9 +26,9 @@ struct doctor_run {
     enum doctor_kind kind;
     enum doctor_status status;
     char reason[400];   /* why it failed or was skipped */
-    char change[700];   /* what to type or to paste; "" if nothing */
+    char change[700];   /* what to type or to paste; "" if nothing, or if it does not fit */
     int same;           /* the same pixels as now */
-    const char *other;  /* what happens to the pixels, if not */
+    const char *other;  /* how the pixels differ; NULL if `same` */
     int remedy;         /* may be advised: a ceiling and fewer threads are not */
     stk_options o;      /* how the loader is opened */
     char source[600];   /* o.source, if it is a pack; "" if not */
@@ -95,7 +95,7 @@ struct doctor_verdict {
     int is_cold;                     /* it does not fit into memory, so every epoch reads from storage */
     const struct doctor_run *best;   /* the best that keeps the pixels; NULL: none is worth it */
     const struct doctor_run *bolder; /* better than `best`, but changes pixels; NULL: none */
-    const struct doctor_run *enough; /* the mildest that reaches `need`; the first run: as it is; NULL: none */
+    const struct doctor_run *enough; /* the first remedy that reaches `need`; runs[0]: none is needed; NULL: none */
     int something;                   /* there is something to gain */
 };
 struct doctor_verdict doctor_judge(const struct doctor *d);

@@ -126,15 +126,42 @@ static int pack(struct doctor *d, struct doctor_run *r, const char *from, const 
     return 0;
 }
 
+/* --classes as it may be typed; "" if a name has a comma or does not fit. */
+static void classes_text(const stk_options *o, char *to, size_t n)
+{
+    to[0] = 0;
+    for (int i = 0; i < o->n_classes; i++) {
+        if (strchr(o->classes[i], ',') || out_add(to, n, i ? "," : "") || out_add(to, n, o->classes[i])) {
+            to[0] = 0;
+            return;
+        }
+    }
+}
+
+/* The command that packs the dataset as it is loaded here. Returns 0, or -1 if it does not fit. */
+static int pack_command(const struct doctor *d, const char *options, char *to, size_t n)
+{
+    const stk_options *o = &d->a->o;
+    char take[32], classes[600];
+    snprintf(take, sizeof take, " --take %lld", (long long)o->take);
+    classes_text(o, classes, sizeof classes);
+    if (out_add(to, n, "stoker pack ") || out_add_quoted(to, n, d->a->operand) || out_add(to, n, " OUT") ||
+        (o->take && out_add(to, n, take)) || (o->n_classes && !classes[0]))
+        return -1;
+    if (o->fields && (out_add(to, n, " --fields ") || out_add_quoted(to, n, o->fields)))
+        return -1;
+    if (o->n_classes && (out_add(to, n, " --classes ") || out_add_quoted(to, n, classes)))
+        return -1;
+    return options[0] ? out_add(to, n, " ") || out_add(to, n, options) ? -1 : 0 : 0;
+}
+
 static struct doctor_run *add_pack(struct doctor *d, const char *name, const char *folder, const char *options,
                                    const char *other)
 {
     struct doctor_run *r = doctor_add(d, name, DOCTOR_WHAT_IF);
     snprintf(r->source, sizeof r->source, "%s/%s", d->scratch.path, folder);
-    snprintf(r->change, sizeof r->change, "stoker pack %.300s OUT %s", d->a->operand, options);
-    size_t n = strlen(r->change);
-    while (n > 0 && r->change[n - 1] == ' ')
-        r->change[--n] = 0;
+    if (pack_command(d, options, r->change, sizeof r->change))
+        r->change[0] = 0;
     r->same = !other;
     r->other = other;
     return r;

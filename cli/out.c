@@ -139,6 +139,28 @@ void out_name(FILE *f, const char *name)
     }
 }
 
+int out_add(char *to, size_t n, const char *words)
+{
+    const size_t len = strlen(to), more = strlen(words);
+    if (len + more >= n)
+        return -1;
+    memcpy(to + len, words, more + 1);
+    return 0;
+}
+
+int out_add_quoted(char *to, size_t n, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    const char *quote = word[0] && !word[strspn(word, plain)] ? "" : "'";
+    int rc = out_add(to, n, quote);
+    for (const char *p = word; !rc && *p; p++) {
+        const char one[] = {*p, 0};
+        const int is_control = (unsigned char)*p < 0x20 || *p == 0x7f;
+        rc = is_control ? -1 : out_add(to, n, *p == '\'' ? "'\\''" : one);
+    }
+    return rc ? rc : out_add(to, n, quote);
+}
+
 /* ------------------------------------------------------------------ messages and ends */
 
 /* The last message and the failure, for the document of --json. */

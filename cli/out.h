@@ -37,6 +37,11 @@ struct out_text out_share(double part, double whole);                   /* 73 % 
 /* Prints a name on one line: control characters as \xNN, all else unchanged. */
 void out_name(FILE *f, const char *name);
 
+/* Appends words to a text that has room for n bytes. Returns 0, or -1 if they do not fit. */
+int out_add(char *to, size_t n, const char *words);
+/* The same for a word of a command, quoted for the shell if it must be. -1: also if it has control characters. */
+int out_add_quoted(char *to, size_t n, const char *word);
+
 enum out_paint { PAINT_PLAIN, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_BAD };
 /* Sets the colour of the following text. Does nothing if f is not a terminal or NO_COLOR is set. */
 void out_paint(FILE *f, enum out_paint p);

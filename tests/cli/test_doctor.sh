@@ -64,6 +64,15 @@ ends 1 "a bad file" "$stoker" doctor photos --ops "$ops" --seconds 2 --need 1
 says out 'bad +1 file of the subset' "a bad file is counted"
 says out '_000005\.jpg: ' "a bad file is named"
 
+# Commands that are printed can be pasted, and name the same samples.
+ln -s photos 'my {a,b} photos'
+ends 1 "a name with spaces" "$stoker" doctor 'my {a,b} photos' --ops "$ops" --seconds 2 --need 1
+says out "\`stoker verify 'my \{a,b\} photos'\` lists" "a quoted name"
+either "--take and --fields" "$stoker" doctor 'my {a,b} photos' --ops 'Resize(24) | CenterCrop(24)' --seconds 6 --json \
+  --take 16 --fields 'image, label'
+json out "a pack of the same samples" 'all(r["change"].startswith("stoker pack '"'my {a,b} photos'"' OUT --take 16 --fields '"'image, label'"'") for r in d["runs"] if r["name"].startswith("pack"))'
+json out "packs were tried" 'any(r["name"].startswith("pack") for r in d["runs"])'
+
 # Ctrl-C leaves nothing behind; so does kill -9.
 for signal in TERM KILL; do
   "$stoker" doctor photos --ops "$ops" --seconds 600 >out 2>err &

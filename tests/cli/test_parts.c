@@ -9,6 +9,7 @@
 
 #include "../../cli/args.h"
 #include "../../cli/doctor.h"
+#include "../../cli/out.h"
 #include "../../cli/stop.h"
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
@@ -249,6 +250,27 @@ static void cold_data(void)
     CHECK(doctor_judge(&d).best == &d.runs[2]);
 }
 
+static void words_for_a_shell(void)
+{
+    static const struct {
+        const char *word, *quoted;
+    } words[] = {{"photos/train", "photos/train"},
+                 {"my photos/{a,b}", "'my photos/{a,b}'"},
+                 {"it's", "'it'\\''s'"},
+                 {"", "''"},
+                 {"s-{0..3}.tar", "'s-{0..3}.tar'"}};
+    char to[40];
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        to[0] = 0;
+        CHECK(out_add_quoted(to, sizeof to, words[i].word) == 0);
+        CHECK_STR(to, words[i].quoted);
+    }
+    to[0] = 0;
+    CHECK(out_add(to, 4, "abc") == 0 && out_add(to, 4, "") == 0 && out_add(to, 4, "d") == -1);
+    to[0] = 0;
+    CHECK(out_add_quoted(to, 5, "a b") == -1 && out_add_quoted(to, sizeof to, "a\nb") == -1);
+}
+
 /* More threads help while other programs use the CPUs, but not the machine. */
 static void crowded(void)
 {
@@ -266,5 +288,5 @@ static void crowded(void)
 int main(int argc, char **argv)
 {
     TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(words_fit), T(words_on_a_sheet), T(images_stay),
-          T(classes_differ), T(signals), T(verdicts), T(needs), T(cold_data), T(crowded))
+          T(classes_differ), T(signals), T(verdicts), T(needs), T(cold_data), T(words_for_a_shell), T(crowded))
 }
