@@ -117,7 +117,9 @@ def _row(m: Measurement, run: Run, style: Style, most: float, name_width: int, w
     indent = "  " if run.get("kind") == "what-if" else ""
     head = f"{indent}{name}"
     first = head if len(head) <= name_width else head[: name_width - 1] + "~"
-    if not ok or run.get("inference"):
+    if run.get("inference"):  # it has no speed of training
+        return [first, f"{indent}  {outcome(m, run)}"]
+    if not ok:
         words = textwrap.shorten(outcome(m, run), max(20, width - name_width - 1), placeholder=" ...")
         return [f"{first:<{name_width}} {style(DIM, words)}"]
     gain = gain_of(m, run) if run.get("kind") == "what-if" else 0.0
