@@ -4,6 +4,7 @@
 import importlib
 import os
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -333,3 +334,28 @@ def test_a_function_is_left_out_whatever_the_loader(probe, monkeypatch):
     left_out = slow_words("a"), original("b")
     original.__code__ = code
     assert left_out == ("a", "b") and probe.extra["applied"]
+
+
+class Slow:
+    """Tells which threads have started an epoch."""
+
+    def __init__(self):
+        self.threads = []
+
+    def __iter__(self):
+        self.threads.append(threading.current_thread() is threading.main_thread())
+        yield from range(3)
+
+
+def test_the_next_epoch_is_made_ready(probe, monkeypatch):
+    monkeypatch.setattr(probe, "pid", os.getpid())
+    monkeypatch.setattr(probe, "plan", {"what_if": "next-epoch", "target": 0})
+    slow = Slow()
+    batches = stoker.watch(slow)
+    assert [list(batches) for _ in range(3)] == [[0, 1, 2]] * 3
+    probe.loops[0].ahead.join()
+    assert sorted(slow.threads) == [False, False, False, True] and probe.extra["applied"]
+    assert len(probe.loops[0].epochs) == 3
+    monkeypatch.setattr(probe, "loops", [])
+    with pytest.raises(inside("what_ifs").NotPossible, match="cannot be started again"):
+        list(stoker.watch(numbers()))

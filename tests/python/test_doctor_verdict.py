@@ -123,7 +123,7 @@ def test_pauses_between_epochs_without_workers():
     alone = {"workers": 0, "kind": "iterable"}
     m = cases.measurement(cases.busy(epochs=epochs), cases.OK_MODEL, cases.FAST_LOADER, loader=alone)
     found = verdict.judge(m)["suspicion"]
-    assert (found["id"], found["tries"]) == ("worker-start", []) and "over the end of an epoch" in found["change"]
+    assert (found["id"], found["tries"]) == ("worker-start", ["next-epoch"]) and "over the end of an epoch" in found["change"]
     assert found["title"] == "Suspected, not proved: The first batch of every epoch takes 0.1 s."
     assert not any("workers" in line for line in found["evidence"])
     once = [*epochs[:2], {**epochs[2], "first_wait_s": 0.0}]
@@ -132,7 +132,10 @@ def test_pauses_between_epochs_without_workers():
         m = cases.measurement(run, cases.MODEL, loader=alone)
         assert (verdict.judge(m)["suspicion"] or {}).get("id") != "worker-start"
     of_torch = cases.measurement(cases.busy(epochs=epochs), loader={"workers": 0})
-    assert verdict.wanted(of_torch)[0] == "stoker"
+    assert verdict.wanted(of_torch)[:2] == ["next-epoch", "stoker"]
+    m["runs"] = [cases.busy(epochs=epochs), cases.run("next-epoch", 1100)]
+    found = verdict.judge(m)["verdict"]
+    assert found["id"] == "worker-start" and "with the next epoch made ready" in found["title"]
 
 
 def test_a_loader_that_is_slower_than_the_model_is_named_as_the_limit():

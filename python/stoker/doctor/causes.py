@@ -125,7 +125,7 @@ def worker_start(f: Facts) -> Suspicion | None:
         return Suspicion(title, f.starting_share, evidence, ["persistent", *loaders(f)])
     evidence.append(f"the loader starts anew with every epoch; others take {times(number(f.run, 'wait_ms', 'median'))}")
     tries = loaders(f) if f.loader.get("kind") == "torch.DataLoader" else []
-    return Suspicion(title, f.starting_share, evidence, tries, beyond=EPOCH_START)
+    return Suspicion(title, f.starting_share, evidence, ["next-epoch", *tries], beyond=EPOCH_START)
 
 
 def slow_samples(f: Facts) -> Suspicion | None:

@@ -19,6 +19,9 @@ REMEDIES = {
         "set OMP_NUM_THREADS=1; in worker_init_fn, call torch.set_num_threads(1) and cv2.setNumThreads(0)",
     ),
     "persistent": Remedy("workers kept between epochs", "pass persistent_workers=True to the DataLoader"),
+    "next-epoch": Remedy(
+        "the next epoch made ready", "make the first batch of the next epoch in a thread, while this epoch runs"
+    ),
     "pin": Remedy(
         "pinned memory and copies that do not block",
         "pass pin_memory=True to the DataLoader and non_blocking=True to .to(device)",

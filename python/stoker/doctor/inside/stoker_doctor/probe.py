@@ -12,6 +12,7 @@ Which loader is the training loader is decided at the end: the one whose batches
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import signal
@@ -68,6 +69,7 @@ class Loop:
         self.at_loop: str | None = None
         self.callers: tuple[Any, ...] = ()  # of the script, where it was iterated first
         self.repeated: Any = None  # the batch, when the model runs alone
+        self.ahead: Any = None  # the next epoch, if a what-if makes it ready
         self.opened = 0.0
         self.shapes: set[Any] = set()
         self.labels: list[Any] = []  # of the first batches, for checks.py
@@ -398,6 +400,10 @@ def opened(thing: Any, kind: str, make: Callable[[], Any], at: str | None = None
         from . import alone
 
         alone.run(loop, make)
+    if loop.is_target and plan.get("what_if") == "next-epoch":
+        from . import ahead
+
+        make = functools.partial(ahead.iterator, loop, make)
     loop.open()
     depth += 1
     try:
