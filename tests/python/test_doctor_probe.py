@@ -113,7 +113,7 @@ def test_loaders_of_one_helper():
 def test_watched_iterators_can_be_asked_for_one_batch():
     with stoker.doctor(quiet=True) as found:
         batches = stoker.watch(numbers(9))
-        assert next(batches) == 0 and list(batches) == list(range(1, 9))
+        assert batches and next(batches) == 0 and list(batches) == list(range(1, 9))
     assert found.document["runs"][0]["steps"] > 0
 
 
@@ -263,9 +263,10 @@ def test_memory_and_cpus_are_on_the_clock_of_the_steps():
 
 def test_evaluations_are_in_the_trace():
     stalls = [{"what": "evaluation", "t": 2.0, "s": 3.0}]
-    m = {"runs": [{"name": "as-is", "timeline": [{"t": 0.0, "wait": 1.0}], "stalls": stalls}]}
-    (event,) = [one for one in trace.events(m) if one["name"] == "evaluation"]
-    assert (event["ts"], event["dur"]) == (2e6, 3e6)
+    run = {"name": "as-is", "timeline": [{"t": 0.0, "wait": 1.0}], "stalls": stalls, "epochs": [{"start_s": -0.2}]}
+    found = {one["name"]: one for one in trace.events({"runs": [run]})}
+    assert (found["evaluation"]["ts"], found["evaluation"]["dur"]) == (2e6, 3e6)
+    assert found["epoch 0"]["ts"] == 0
 
 
 # ---------------------------------------------------------------- what-ifs

@@ -75,7 +75,7 @@ REMEDIES = {
 
 DISTILLATION = (
     "The model is the limit. A lighter model is faster (--try half-channels,depthwise); distillation, which trains it "
-    "on the outputs of this one, keeps most of the accuracy."
+    "on the outputs of this one, helps to keep the accuracy."
 )
 
 CEILINGS = {

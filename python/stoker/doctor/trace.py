@@ -73,7 +73,7 @@ def _run(pid: int, run: Run) -> Iterator[Event]:
             "name": f"epoch {epoch}",
             "pid": pid,
             "tid": STEPS,
-            "ts": round(1e6 * number(begun, "start_s"), 3),
+            "ts": round(1e6 * max(0.0, number(begun, "start_s")), 3),  # the first began before the steps that count
             "s": "p",
         }
     for stall in items(run, "stalls"):

@@ -368,6 +368,9 @@ class WatchedLoader:
     def __len__(self) -> int:
         return len(self._iterable)
 
+    def __bool__(self) -> bool:
+        return bool(self._iterable)  # not by its length, which an iterator does not have
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._iterable, name)
 
