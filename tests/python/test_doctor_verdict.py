@@ -123,7 +123,8 @@ def test_pauses_between_epochs_without_workers():
     alone = {"workers": 0, "kind": "iterable"}
     m = cases.measurement(cases.busy(epochs=epochs), cases.OK_MODEL, cases.FAST_LOADER, loader=alone)
     found = verdict.judge(m)["suspicion"]
-    assert (found["id"], found["tries"]) == ("worker-start", ["next-epoch"]) and "over the end of an epoch" in found["change"]
+    assert (found["id"], found["tries"]) == ("worker-start", ["next-epoch"])
+    assert "over the end of an epoch" in found["change"]
     assert found["title"] == "Suspected, not proved: The first batch of every epoch takes 0.1 s."
     assert not any("workers" in line for line in found["evidence"])
     once = [*epochs[:2], {**epochs[2], "first_wait_s": 0.0}]

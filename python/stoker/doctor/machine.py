@@ -221,9 +221,7 @@ class History:
                 "idle": (spare[-1] - spare[0]) / seconds if len(spare) > 1 else None,
                 "throttled_s": moments[-1][2] - moments[0][2],
                 "threads": max(sum(s.threads for s in m[1].values()) for m in moments),
-                "timeline": [
-                    [after(a[0]), _between(a, b)] for a, b in zip(moments, moments[1:], strict=False)
-                ],
+                "timeline": [[after(a[0]), _between(a, b)] for a, b in zip(moments, moments[1:], strict=False)],
             },
             "io": {
                 "read_bytes": reads["read_bytes"],

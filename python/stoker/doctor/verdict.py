@@ -308,7 +308,16 @@ def wanted(m: Measurement, all: bool = False) -> list[str]:
 
 
 GPU_ONLY = ("pin", "device", "tf32", "cudnn-benchmark", "amp-fp16", "no-sync", "cuda-graphs")
-ON_SUSPICION = ("collate", "next-epoch", "skip-slowest", "numa", "fetch", "no-evaluation", "no-checkpoint", "fixed-shapes")
+ON_SUSPICION = (
+    "collate",
+    "next-epoch",
+    "skip-slowest",
+    "numa",
+    "fetch",
+    "no-evaluation",
+    "no-checkpoint",
+    "fixed-shapes",
+)
 ON_RANKS = ("local-gradients",)
 OF_TORCH_LOADER = "stoker threads=1 persistent pin device cache pack draft resize batch*2 batch/2".split()
 OF_FRAMEWORK: dict[str, Sequence[str]] = {
