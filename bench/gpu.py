@@ -4,9 +4,9 @@
     python bench/gpu.py PHOTOS [--images 100000] [--model resnet18] [--size 224] [--only "device,device dct"] [--json F]
 
 Needs a GPU, torch, torchvision and the installed package. PHOTOS is a folder of class folders. Its files are linked in
-a temporary folder as often as an epoch needs them: the first epoch includes the start of the loader, which would be
-much of a short one. Every loader feeds the same compiled model, bf16, channels last, for some epochs; the table has
-images per second and their share of synthetic speed, measured with each loader, and how many cores were busy. "device"
+a temporary folder as often as an epoch needs them. Epochs are long, because the first one includes the start of the
+loader. Every loader feeds the same compiled model, bf16, channels last, for some epochs. The table has images per
+second, their share of the synthetic speed measured at the beginning, and how many cores were busy. "device"
 is device="cuda", with device_work="auto" or the one that the name of the row ends with.
 """
 
@@ -268,7 +268,7 @@ def main() -> None:
             beside = training.synthetic()
             found[name] = {"epochs": rows, "synthetic": beside}
             shares = " ".join(f"{r:7.0f} ({share:5.1f} %, {cores:4.1f} cores)" for r, cores, share in rows)
-            print(f"{name:16} {shares}  synthetic at the same time {beside:.0f}", flush=True)
+            print(f"{name:16} {shares}  synthetic afterwards {beside:.0f}", flush=True)
             if note:
                 stats = note["loader"].stats()
                 found[name] |= {"first_batch_s": note["first_batch_s"], "device_bytes": stats.device_bytes}

@@ -8,8 +8,8 @@
  * damage, EXIF rotations, ops other than crop, resize and flip, and coefficients that do not fit into a row.
  *
  * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
- * crop are copied. Before that, every other file goes there as its whole scan, of which the device alone finds out
- * whether it is good (loader_again.c). The CPU decodes the others, which makes their checkpoints.
+ * crop are copied. Before that, every other file is sent as its whole scan. Only the device can detect that such a scan
+ * is damaged (loader_again.c). The CPU decodes the other files, which makes their checkpoints.
  *
  * The device finishes the first rows of each batch; `share` says how many, in 16ths of the batch. With
  * device_work=auto, it starts at 0 and depends on what the workers and the caller wait for. Then files become rows for

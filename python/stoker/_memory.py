@@ -18,8 +18,8 @@ SEGMENT = 256 << 20  # bytes of address space
 # What the trainer says of a segment that it no longer uses. LEFT: a process that it has forked may still use it.
 FREE, LEFT = 1, 2
 
-# Objects with memory and descriptors that are not closed. The collector must not find them: it calls the finalizers of
-# all that it found before any __del__. close() would then touch memory and descriptors that others have got since.
+# Objects that still own memory and descriptors. This set keeps them from the garbage collector, which calls all
+# finalizers before any __del__: close() would then touch memory and descriptors that already belong to others.
 unclosed: set[Any] = set()
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -30,8 +30,8 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def close_all(fds: list[int]) -> None:
-    """Descriptors; -1 is none, which all of them are afterwards. The loop is in C, so that Ctrl-C does not come between
-    two of them."""
+    """Closes descriptors, and sets all entries to -1, which means none. The loop is in C, so that Ctrl-C cannot
+    interrupt it."""
     taken, fds[:] = list(fds), [-1] * len(fds)
     collections.deque(map(os.close, [fd for fd in taken if fd >= 0]), 0)
 

@@ -10,8 +10,8 @@ who has a segment:
      +-- the trainer put another one in its place                      <--'    may still use it
 
 Workers take segments under a lock of the table's file, which the kernel releases if its owner dies. The other changes
-are made by the one process that has the segment. A worker may also keep a segment, whoever has it: then no worker takes
-it. There are only so many segments; each worker makes more of its own.
+are made by the one process that has the segment. A worker may also keep a segment that somebody else has: then no
+worker takes it. The number of segments is limited. A worker that finds none free makes one of its own.
 """
 
 from __future__ import annotations

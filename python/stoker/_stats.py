@@ -54,7 +54,7 @@ class Stats:
     device_bytes: int = 0  #: memory of the GPU that the loader uses
     copied_bytes: int = 0  #: sent to the GPU
     copy_s: float = 0.0  #: of these copies
-    kernel_s: float = 0.0  #: of the kernels that make type and layout
+    kernel_s: float = 0.0  #: of the loader's kernels
     stream_waited_s: float = 0.0  #: how long streams of the GPU waited for batches
     device_samples: int = 0  #: images that the GPU finished
     device_decoded: int = 0  #: of these, those whose Huffman codes it decoded

@@ -152,8 +152,8 @@ SINGLE(single_4, uint32_t)
     EACH(i, 2 * (uint32_t)h.components * 256) parcel_codes_add(&(codes), &h, region, i);                               \
     SYNC()
 
-/* Whole scans, each by the threads of one block: finds the groups of MCUs that parcels_huffman decodes. `made` are the
- * rows in page-locked memory of the host, which learns there that a scan is not good. */
+/* Whole scans, each by the threads of one block: finds the groups of MCUs that parcels_huffman decodes. `made` points to
+ * the rows in page-locked memory of the host. The kernel marks damaged scans there. */
 PARCELS(parcels_sync, BOUNDS(PARCEL_SYNC, 2))
 {
     SHARED struct parcel_codes codes;

@@ -2,11 +2,11 @@
 /*
  * parcel_sync.h -- decodes a whole scan by many threads, without checkpoints.
  *
- * The scan is cut into pieces of the same length. Nobody knows how the decoder stands where a piece begins: within a
- * code, or a block, or an MCU. But Huffman codes synchronise themselves: a decoder that starts wrong soon stands as one
- * that started right. So in the first round, each piece is decoded as if an MCU began with its first bit. In each
- * further round, those pieces are decoded again whose predecessor now ends in another state than they began with. Piece
- * 0 begins right. So when no piece is left to decode, all began right.
+ * The scan is cut into pieces of the same length. The state of the decoder at the start of a piece is unknown: it may
+ * be within a code, a block or an MCU. But Huffman codes are self-synchronising: a decoder that starts in a wrong state
+ * soon reaches the right one. In the first round, each piece is decoded as if an MCU began with its first bit. In each
+ * further round, a piece is decoded again if its predecessor now ends in another state than the one it was decoded
+ * from. Piece 0 starts in the right state. So when no piece is left to decode, all started in the right state.
  *
  *     round 1   |0-----x|0-----y|0-----z|
  *     round 2   |0-----x|x-----y|y-----z|     the second still ends in y, so the third has begun right

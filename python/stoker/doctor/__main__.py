@@ -26,8 +26,8 @@ HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
        stoker doctor DATA [--need N]               a dataset; see: stoker doctor --help
 
 Runs the unchanged script several times, for about a minute in total, finds by experiment what it waits for, tries the
-remedy, and prints one verdict: the cause, the change, and the gain that was measured. Nothing that the script saves is
-kept.
+remedy, and prints one verdict: the cause, the change, and the gain that was measured. Files that its Python code writes
+in its folder go to a temporary folder; what cannot be redirected is named after the first run.
 
   1. as it is         3. the loader alone, and its parts
   2. the model alone  4. the what-ifs that prove the cause

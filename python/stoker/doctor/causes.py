@@ -387,7 +387,7 @@ def few_workers(f: Facts) -> Suspicion | None:
         return None
     words = counted(f.workers, "worker") if f.workers else "no worker processes (num_workers=0)"
     if kind == "tf.data":
-        words = "one thread for its functions, or makes no batch ahead"
+        words = "one thread for its functions, or no prefetching"
     evidence = [waiting(f), f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
     return Suspicion(
         f"The loader has {words}, and CPUs are idle",

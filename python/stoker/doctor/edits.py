@@ -195,7 +195,7 @@ def then(*edits: Edit) -> Edit:
 
 
 def non_blocking(ends: list[tuple[int, int]]) -> Edit:
-    """The calls that copied a tensor to the device, known by where they end, do not block.
+    """Adds non_blocking=True to the calls that copied a tensor to the device. `ends`: where these calls end.
 
     No other .to() is changed. A copy to the host that does not block is read before it has arrived.
     """

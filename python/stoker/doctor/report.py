@@ -83,13 +83,13 @@ def costs(m: Measurement, run: Run) -> str:
     """What a what-if changes besides the speed: the memory of another batch size, the parameters of another model."""
     base, both = run_of(m, AS_IS), run.get("parameters")
     if isinstance(both, list) and len(both) == 2:
-        return f"{both[1]:,} parameters, and {both[0]:,} as it is"
+        return f"{both[1]:,} parameters ({both[0]:,} as it is)"
     if base is None or run.get("name") not in ("batch*2", "batch/2", "checkpointing"):
         return ""
     for kind, bytes_of in (("GPU memory", lambda one: number(one, "gpu", "memory_peak")), ("memory", peak_memory)):
         before, after = bytes_of(base), bytes_of(run)
         if before and after:
-            return f"{size(after)} of {kind} at most, and {size(before)} as it is"
+            return f"peak {kind} {size(after)} ({size(before)} as it is)"
     return ""
 
 
@@ -172,8 +172,8 @@ def bound(m: Measurement) -> str:
     most = gain_of(m, ceiling)
     if most < 1.1 * gain:
         is_next = section(m, "next").get("id") == "model"
-        return "" if is_next else "After that the model is the limit, and no loader can make it faster."
-    return f"No loader can make it more than {gain_text(most)} as fast: that is the model alone."
+        return "" if is_next else "After that, the model is the limit: no loader can make training faster."
+    return f"No loader can make training more than {gain_text(most)} as fast: that is the speed of the model alone."
 
 
 def _verdict(m: Measurement, found: dict[str, Any], style: Style, width: int) -> list[str]:
@@ -197,7 +197,7 @@ def _notes(m: Measurement, width: int) -> list[str]:
     notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := loss_words(m, run))]
     notes += [*filter(None, [lighter(m)]), *cautions(m)]
     if m.get("disabled"):
-        notes.append("Disabled in the what-if runs: " + "; ".join(map(str, m["disabled"])) + ".")
+        notes.append("Disabled, or done in a scratch folder: " + "; ".join(map(str, m["disabled"])) + ".")
     overhead = section(m, "overhead")
     if overhead.get("us_per_step") is not None:
         share = percent(number(overhead, "share"))
@@ -213,7 +213,9 @@ def advice(m: Measurement) -> list[str]:
     if m.get("form") == "here":
         lines.append("To prove it: stoker doctor train.py")
     elif names:
-        lines.append(f"To prove it: stoker doctor --try {','.join(names)}")
+        words = list(map(str, m.get("command") or ["train.py"]))
+        dashes = [] if words[0].endswith(".py") else ["--"]
+        lines.append("To prove it: " + shlex.join(["stoker", "doctor", "--try", ",".join(names), *dashes, *words]))
     return lines
 
 
@@ -244,9 +246,7 @@ def loss_words(m: Measurement, run: Run) -> str:
     before, after = (sum(loss[steps - 5 : steps]) / 5 for loss in both)
     if abs(after - before) <= 0.1 * max(abs(before), 1e-9):
         return ""
-    return (
-        f"With {label(str(run.get('name')))}, the loss after {steps} steps is {after:.3g}, and {before:.3g} as it is."
-    )
+    return f"With {label(str(run.get('name')))}, the loss after {steps} steps is {after:.3g} ({before:.3g} as it is)."
 
 
 def text(m: Measurement, color: bool = False, width: int = 80) -> str:
