@@ -859,7 +859,11 @@ class Workers:
             return  # a forked child: they are the trainer's
         with _interrupts_later():
             if self._closing.acquire(blocking=False):
-                self._close()
+                known = [self.pool, *self.processes]
+                try:
+                    self._close()
+                finally:
+                    unclosed.difference_update(known)  # a second Ctrl-C may leave some open
 
     def _close(self) -> None:
         os.eventfd_write(self._wake, 1)
@@ -869,7 +873,6 @@ class Workers:
                 self._past, processes, self.processes = self.counters(), self.processes, []
                 self._selector.close()
                 os.close(self._wake)
-                last.callback(unclosed.difference_update, processes)  # a second Ctrl-C may leave some open
                 for one in processes:
                     last.callback(one.close)
                     one.pipe.close()
