@@ -5,13 +5,14 @@
  * Checkpoints take about 2 % of a file's size, and grow as crops reach further down. They are stored again only when
  * they have grown considerably. For the few files with several scans, which are slow to decode, the coefficients are
  * kept instead. Checkpoints use a small part of memory, and the cache folder unless it is off. Wrong checkpoints do no
- * harm: the decoder verifies them.
+ * harm on the CPU: its decoder verifies them. A device finds out later (cuda_parcels_check).
  *
- * If the ops need whole images, checkpoints would not help, and none are made.
+ * If the ops need whole images, checkpoints would not help the CPU, and none are made for it.
  *
  * A device that decodes Huffman codes needs checkpoints for every crop, whatever the ops. So those of a file are
- * completed when it is met again, which costs once as much as reading the rest of its codes (in every epoch, if the
- * file is damaged further down than its crops reach). In the first epoch, they are only what decoding makes anyway.
+ * completed when it is met again, if there is room for them. That costs once as much as reading the rest of its codes
+ * (in every epoch, if the file is damaged further down than its crops reach). In the first epoch, they are only what
+ * decoding makes anyway.
  *
  * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
  * only the ranges that the crop needs. If a cache keeps whole files, it reads whole files.
@@ -133,10 +134,12 @@ void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struc
     if (!l->cache.checkpoints)
         return;
     const uint8_t *found = find(l, w, m->sample, &w->checkpoint_bytes);
+    const size_t all = decode_checkpoints_bytes(&m->image.head, m->image.n);
     if (found)
         decoder_lend_checkpoints(w->desk.decoder, found, w->checkpoint_bytes,
-                                 loader_parcel_decodes(l) && m->image.head.orientation == 1);
-    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n)))
+                                 loader_parcel_decodes(l) && m->image.head.orientation == 1 &&
+                                     cache_can_renew(l->cache.checkpoints, m->sample, all));
+    else if (cache_has_room(l->cache.checkpoints, m->sample, all))
         decoder_lend_checkpoints(w->desk.decoder, NULL, 0, false);
 }
 

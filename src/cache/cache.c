@@ -160,6 +160,17 @@ bool cache_has_room(struct cache *c, int64_t sample, size_t n)
     return c->has_store && !store_knows(&c->store, sample) && store_fits(&c->store, n);
 }
 
+/* Entries in memory are found first, so a larger one on disk would never be found. */
+bool cache_can_renew(struct cache *c, int64_t sample, size_t n)
+{
+    size_t held;
+    if (!c || n == 0)
+        return false;
+    if (c->has_shelf && shelf_find(&c->shelf, sample, &held))
+        return shelf_fits(&c->shelf, n);
+    return c->has_store && store_fits(&c->store, n);
+}
+
 static void put(struct cache *c, int64_t sample, uint64_t id, const void *bytes, size_t n, bool renew)
 {
     if (!c || n == 0)

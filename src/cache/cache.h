@@ -70,6 +70,8 @@ bool cache_near(const struct cache *c, int64_t sample, size_t n);
 bool cache_load(struct cache *c, const struct cache_entry *e, void *to);
 /* Whether an entry of n bytes for this sample would be kept. If not, it need not be made. */
 bool cache_has_room(struct cache *c, int64_t sample, size_t n);
+/* The same for a larger entry that replaces one that was found. */
+bool cache_can_renew(struct cache *c, int64_t sample, size_t n);
 /* id 0: not in a folder. */
 void cache_put(struct cache *c, int64_t sample, uint64_t id, const void *bytes, size_t n);
 /* Replaces an older entry of the sample, whose bytes stay valid. */
