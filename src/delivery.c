@@ -184,6 +184,10 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     if (rc == STK_EUSAGE)
         return error_set(e, STK_EUSAGE, "next", "epoch %lld has no order; give one with stk_loader_set_order",
                          (long long)stk_loader_epoch(l));
+    if (rc == STK_END && l->device.cuda) {
+        const int settled = loader_device_settle(l, e);
+        rc = settled == STK_OK ? rc : settled;
+    }
     if (rc != STK_OK)
         return rc;
     if (dropped) {

@@ -105,6 +105,18 @@ static struct stk_batch *take_batch(struct stk_loader *l, int64_t n, stk_error *
     return b;
 }
 
+/* Delivers a batch once the device is done with it: no later batch may come that would report damage. */
+static int deliver(struct stk_loader *l, struct stk_batch *b, int rc, stk_batch **out, stk_error *e)
+{
+    if (rc == STK_OK && l->device.cuda)
+        rc = loader_device_settle(l, e);
+    if (rc == STK_OK)
+        *out = l->device.cuda ? loader_device_take(b) : b;
+    else
+        stk_release(b);
+    return rc;
+}
+
 int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                    stk_batch **out, stk_error *e)
 {
@@ -124,11 +136,7 @@ int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positio
     end(l, w);
     if (rc == STK_OK && l->device.cuda)
         rc = loader_device_send(l, b, e);
-    if (rc == STK_OK)
-        *out = l->device.cuda ? loader_device_take(b) : b;
-    else
-        stk_release(b);
-    return rc;
+    return deliver(l, b, rc, out, e);
 }
 
 /* ------------------------------------------------------------------ whole batches */
@@ -169,11 +177,7 @@ int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *
     rc = loader_finish(l, t.to, n, t.bads, e);
     if (t.no_memory && rc == STK_OK)
         rc = error_nomem(e, "get", sizeof *t.bads);
-    if (rc == STK_OK)
-        *out = l->device.cuda ? loader_device_take(t.to) : t.to;
-    else
-        stk_release(t.to);
-    return rc;
+    return deliver(l, t.to, rc, out, e);
 }
 
 static int no_order(int64_t epoch, stk_error *e)

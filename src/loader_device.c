@@ -289,6 +289,20 @@ void loader_device_unsend(struct stk_batch *b)
     b->twin = NULL;
 }
 
+int loader_device_settle(struct stk_loader *l, stk_error *e)
+{
+    int mode;
+    struct cuda *c = l->device.cuda;
+    const struct cuda_parcels *p = &l->device.send.parcels;
+    int rc = p->damaged ? cuda_enter(c, &mode, e) : STK_OK;
+    if (rc != STK_OK || !p->damaged)
+        return rc;
+    const int failed = c->api.stream_synchronize(c->stream);
+    rc = failed == 0 ? cuda_parcels_check(p, e) : cuda_failed(&c->api, failed, "cannot finish the batches", e);
+    cuda_leave(c, mode);
+    return rc;
+}
+
 struct stk_batch *loader_device_take(struct stk_batch *b)
 {
     struct stk_batch *twin = b->twin;

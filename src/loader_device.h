@@ -20,7 +20,7 @@ struct buf;
 /* The measurements that determine the device's share of the rows, under the lock of the loader. */
 struct loader_pace {
     int batches; /* since the last decision */
-    uint64_t since_ns, waited_ns, device_ns, idle_ns;
+    uint64_t since_ns, waited_ns, device_ns, busy_ns;
     int64_t finished;
     const char *why; /* the reason for the last decision; NULL: there was none */
 };
@@ -98,6 +98,8 @@ int loader_device_fill(struct stk_loader *l, int64_t *depth, int64_t *most, stk_
 int loader_device_send(struct stk_loader *l, struct stk_batch *b, stk_error *e);
 /* Sends a batch, if it is whole. */
 void loader_device_whole(struct stk_loader *l, struct stk_batch *b, int64_t rows);
+/* Waits for all that was sent. Returns an error if the device found damage in it. */
+int loader_device_settle(struct stk_loader *l, stk_error *e);
 /* Drops what was sent, because rows have changed. */
 void loader_device_unsend(struct stk_batch *b);
 /* Releases the batch, and returns its twin. */
