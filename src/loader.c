@@ -480,7 +480,7 @@ void loader_work(void *user, int i)
             loader_make_or_replace(l, w, &t, row, p);
         }
         const uint64_t began = clock;
-        clock = now_ns();
+        clock = lap(&w->count.busy_ns, began);
         w->run = run_for(t.rows, clock - began);
         atomic_store_explicit(&w->count.held_bytes, desk_held(&w->desk) + following_held(&w->follow),
                               memory_order_relaxed);

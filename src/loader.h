@@ -23,7 +23,7 @@
 
 /* Work and waiting of one thread, in nanoseconds. The thread writes them, anyone may read them. */
 struct counters {
-    _Atomic uint64_t read_ns, decode_ns, transform_ns, op_ns, idle_ns;
+    _Atomic uint64_t read_ns, decode_ns, transform_ns, op_ns, idle_ns, busy_ns;
     _Atomic uint64_t read_bytes, warnings, held_bytes;
 };
 

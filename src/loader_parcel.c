@@ -24,6 +24,7 @@
 
 enum {
     ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */
+    SMALL_TIMES = 16,       /* its size, at most, that a small row takes with device_work=auto */
     SHARES = 16,
     PACE_BATCHES = 16, /* between decisions */
 };
@@ -59,7 +60,10 @@ void loader_parcel_lay(struct stk_loader *l, struct field *fields)
     if (d->whole)
         return;
     struct field *f = &fields[l->image];
-    const size_t room = f->bytes > ROOM_LEAST ? f->bytes : ROOM_LEAST;
+    /* With auto, the rows of small images do not pay for room that the device may never use. */
+    const size_t most = f->bytes < ROOM_LEAST / SMALL_TIMES ? f->bytes * SMALL_TIMES : ROOM_LEAST;
+    const size_t least = l->options.device_work == STK_DEVICE_WORK_AUTO ? most : ROOM_LEAST;
+    const size_t room = f->bytes > least ? f->bytes : least;
     d->pitch = (room + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN + PARCEL_ALIGN;
     f->bytes = d->pitch;
     atomic_init(&d->share, l->options.device_work == STK_DEVICE_WORK_AUTO ? 0 : SHARES);
@@ -72,10 +76,10 @@ bool loader_parcel_decodes(const struct stk_loader *l)
 
 int loader_parcel_open(struct stk_loader *l, const struct cuda_levels *levels, stk_error *e)
 {
-    const size_t rows = (size_t)l->options.batch_size, most = SCRATCH_MOST / SCRATCH_EACH;
-    const size_t bytes = rows < most ? rows * SCRATCH_EACH : SCRATCH_MOST;
-    return cuda_send_parcels(&l->device.send, levels, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST,
-                             loader_parcel_decodes(l), e);
+    const size_t rows = (size_t)l->options.batch_size, least = SCRATCH_LEAST / SCRATCH_EACH,
+                 most = SCRATCH_MOST / SCRATCH_EACH;
+    const size_t bytes = (rows < least ? least : rows < most ? rows : most) * SCRATCH_EACH;
+    return cuda_send_parcels(&l->device.send, levels, bytes, SCRATCH_LEAST, loader_parcel_decodes(l), e);
 }
 
 /* ------------------------------------------------------------------ one row */
@@ -228,11 +232,12 @@ struct pick loader_parcel_undo(struct stk_loader *l, const struct stk_batch *b, 
 
 /* ------------------------------------------------------------------ the share */
 
-static uint64_t idle_ns(const struct stk_loader *l)
+/* Not idle_ns: a worker counts its waiting when that ends, and the ring lets some wait for minutes. */
+static uint64_t busy_ns(const struct stk_loader *l)
 {
     uint64_t sum = 0;
     for (int i = 0; i < l->options.threads; i++)
-        sum += atomic_load_explicit(&l->workers[i].count.idle_ns, memory_order_relaxed);
+        sum += atomic_load_explicit(&l->workers[i].count.busy_ns, memory_order_relaxed);
     return sum;
 }
 
@@ -244,7 +249,7 @@ struct parcel_choice loader_parcel_choose(int share, struct parcel_load load)
         step = -2;
         why = "the program waits for the GPU";
     } else if (load.waited > 0.01 && load.idle < 0.5 && load.taken < 0.3) {
-        why = "the checkpoints of few files are known yet";
+        why = "the GPU can make few of the rows yet";
     } else if (load.waited > 0.01 && load.idle < 0.5) {
         step = load.waited > 0.1 ? 4 : 2;
         why = "the program waits for batches";
@@ -269,16 +274,16 @@ void loader_parcel_pace(struct stk_loader *l)
         return;
     pthread_mutex_lock(&l->lock);
     if (++p->batches >= PACE_BATCHES) {
-        const uint64_t now = now_ns(), idle_now = idle_ns(l);
+        const uint64_t now = now_ns(), busy_now = busy_ns(l);
         const double passed = (double)(now - p->since_ns) + 1, threads = l->options.threads;
-        const double idle = (double)(idle_now - p->idle_ns) / passed / threads;
+        const double busy = (double)(busy_now - p->busy_ns) / passed / threads;
         const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
         const int64_t finished = atomic_load_explicit(&d->finished, memory_order_relaxed);
         const double wanted = (double)(p->batches * l->options.batch_size * share) / SHARES;
         const struct parcel_load load = {.waited = (double)(l->waited_ns - p->waited_ns) / passed,
                                          .device = (double)(d->waited_ns - p->device_ns) / passed,
-                                         .idle = idle,
-                                         .cores = (1 - idle) * threads / machine_threads(&l->machine),
+                                         .idle = 1 - busy,
+                                         .cores = busy * threads / machine_threads(&l->machine),
                                          .taken = share ? (double)(finished - p->finished) / wanted : 1};
         if (p->since_ns) {
             const struct parcel_choice next = loader_parcel_choose(share, load);
@@ -287,7 +292,7 @@ void loader_parcel_pace(struct stk_loader *l)
         }
         *p = (struct loader_pace){.since_ns = now,
                                   .waited_ns = l->waited_ns,
-                                  .idle_ns = idle_now,
+                                  .busy_ns = busy_now,
                                   .device_ns = d->waited_ns,
                                   .finished = finished,
                                   .why = p->why};

@@ -8,7 +8,8 @@
  *     of a device    mark: a copy has written it   use: a stream of the caller waits for that copy
  *                    release: the caller is done   reuse: the next copy waits until the caller's streams are there
  *
- * Only `wait` makes the host wait, and only if the memory is needed again before its copy is done.
+ * Only `wait` makes the host wait: if the memory is needed again before its copy is done, and before a batch with whole
+ * scans is delivered (loader_again.c).
  */
 #ifndef CUDA_MEMORY_H
 #define CUDA_MEMORY_H

@@ -60,8 +60,17 @@ int cuda_parcels_check(const struct cuda_parcels *p, stk_error *e)
                            row - 1);
 }
 
+/* Scratch memory, in which the rows of a batch take turns. */
+static void take_scratch(struct cuda_parcels *p, size_t most, size_t least)
+{
+    for (size_t n = most; !p->scratch && n >= least; n /= 2) {
+        p->scratch = cuda_device_alloc(p->c, n);
+        p->scratch_bytes = p->scratch ? n : 0;
+    }
+}
+
 int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, const char *finish, const uint8_t *tables, size_t scratch,
-                      bool codes, stk_error *e)
+                      size_t least, bool codes, stk_error *e)
 {
     *p = (struct cuda_parcels){.c = c};
     for (int i = 0; i < PASSES; i++) {
@@ -70,8 +79,7 @@ int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, const char *finish
         if (rc != 0)
             return cuda_failed(&c->api, rc, "cannot find a kernel", e);
     }
-    p->scratch = cuda_device_alloc(c, scratch);
-    p->scratch_bytes = p->scratch ? scratch : 0;
+    take_scratch(p, scratch, least);
     const int rc = p->scratch ? begin(p, tables, codes) : CUDA_OUT_OF_MEMORY;
     return rc == 0 ? STK_OK : cuda_failed(&c->api, rc, "cannot open the loader", e);
 }

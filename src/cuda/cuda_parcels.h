@@ -40,10 +40,11 @@ size_t cuda_parcel_scratch(const struct parcel *p);
 /* Whether a row of a batch that was sent earlier turned out to be damaged. */
 int cuda_parcels_check(const struct cuda_parcels *p, stk_error *e);
 
-/* finish: the name of the last kernel, which uses the tables (PARCEL_TABLES bytes). codes: Huffman codes may be decoded
- * there. Needs the context. done accepts whatever init may leave. */
+/* finish: the name of the last kernel, which uses the tables (PARCEL_TABLES bytes). Takes `scratch` bytes of the
+ * device's memory, or down to `least`. codes: Huffman codes may be decoded there. Needs the context. done accepts
+ * whatever init may leave. */
 int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, const char *finish, const uint8_t *tables, size_t scratch,
-                      bool codes, stk_error *e);
+                      size_t least, bool codes, stk_error *e);
 void cuda_parcels_done(struct cuda_parcels *p);
 /* Writes into each parcel where its scratch memory is; before the rows are copied. */
 void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r);

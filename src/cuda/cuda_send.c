@@ -142,7 +142,8 @@ int cuda_send_reserve(struct cuda_send *s, size_t raw, stk_error *e)
     return rc;
 }
 
-int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, bool codes, stk_error *e)
+int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, size_t least, bool codes,
+                      stk_error *e)
 {
     int mode;
     int rc = cuda_enter(s->c, &mode, e);
@@ -152,7 +153,7 @@ int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, siz
     uint8_t tables[PARCEL_TABLES] = {0};
     name_kernel(levels, "finish_", finish, sizeof finish);
     fill_tables(levels, tables, 3 * 256 * levels->element);
-    rc = cuda_parcels_init(&s->parcels, s->c, finish, tables, scratch, codes, e);
+    rc = cuda_parcels_init(&s->parcels, s->c, finish, tables, scratch, least, codes, e);
     cuda_leave(s->c, mode);
     return rc;
 }

@@ -53,9 +53,10 @@ int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels
 void cuda_send_done(struct cuda_send *s);
 /* Room for bytes that kernels read; sending makes more if it needs more. */
 int cuda_send_reserve(struct cuda_send *s, size_t raw, stk_error *e);
-/* Lets items have parcels, also of codes, with this much scratch memory. levels->tables may be NULL: bytes stay
- * bytes. */
-int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, bool codes, stk_error *e);
+/* Lets items have parcels, also of codes, with this much scratch memory, or down to `least` bytes if the device has no
+ * more. levels->tables may be NULL: bytes stay bytes. */
+int cuda_send_parcels(struct cuda_send *s, const struct cuda_levels *levels, size_t scratch, size_t least, bool codes,
+                      stk_error *e);
 /* Adds the batches that have arrived to the statistics. Needs the context and the lock of the device. */
 void cuda_send_count(struct cuda_send *s);
 /* Sends a batch. Any thread may call it. It does not wait: the fences do. */

@@ -34,7 +34,7 @@ struct image_job {
     bool checkpoints_complete;   /* down to the end of the file, beyond what the crop takes */
     const struct ranges *ranges; /* as in struct want: read nothing else of the file */
     struct arena *arena;
-    struct dct_region *region; /* gets coefficients instead of pixels; NULL: pixels are wanted */
+    struct dct_region *region; /* gets coefficients or codes; NULL: pixels are wanted */
 };
 
 struct codec {

@@ -143,12 +143,10 @@ static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, cons
 }
 
 /* Copies the coded bytes of the whole scan. */
-static bool copy_scan(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
+static bool copy_scan(const struct jpeg_frame *f, const struct image_job *job)
 {
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
-    struct jpeg_walk w;
-    return job->region && job->region->scan && !job->ranges &&
-           jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
+    return job->region && job->region->scan && !job->ranges && jpeg_scan_is_good(f) &&
            jpeg_scan_copy(job->region, f, &need, job->bytes, job->n);
 }
 
@@ -187,7 +185,7 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, 
     b->blob.len = 0;
     if (!read_frame(&f, job) || (job->ranges && !job->checkpoints_wanted))
         return false;
-    if (copy_scan(b, &f, job))
+    if (copy_scan(&f, job))
         return true;
     return job->checkpoints_wanted ? decode_with_checkpoints(b, &f, job, out) : decode(b, &f, job, out);
 }

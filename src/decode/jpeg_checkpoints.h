@@ -5,7 +5,7 @@
  * Decoding makes them as a by-product, one for every few MCUs of a row, for the undamaged part of the file that it has
  * seen from the start. Their bytes can be stored anywhere and are not trusted when they come back. Those that are
  * damaged or belong to another file are refused. Forged ones are found out when the decoder does not arrive at the next
- * one.
+ * one; a decoder on a device finds that out after the host has sent the row.
  *
  *     jpeg_checkpoints_read(&p, blob, n, &frame, file, file_n)      false: none, start over
  *     p.at[i]                                                       group i % across of MCU row i / across

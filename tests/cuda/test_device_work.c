@@ -212,7 +212,7 @@ static void the_share_follows_the_load(void)
         {7, {.taken = 1, .waited = 0.0, .idle = 0.8, .cores = 0.2}, 5, "time left"},
         {0, {.taken = 1, .waited = 0.0, .idle = 1.2, .cores = -0.2}, 0, "time left"},
         {7, {.taken = 1, .waited = 0.4, .device = 0.3, .idle = 0.4, .cores = 0.6}, 5, "waits for the GPU"},
-        {4, {.taken = 0.1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "checkpoints of few files"},
+        {4, {.taken = 0.1, .waited = 0.4, .idle = 0.0, .cores = 1.0}, 4, "the GPU can make few of the rows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct parcel_choice c = loader_parcel_choose(cases[i].share, cases[i].load);
@@ -396,6 +396,56 @@ static void damage_is_noticed(void)
     stk_close(l);
 }
 
+/* One sample, as in an epoch. NULL: an error. */
+static stk_batch *get(stk_loader *l, int64_t sample, stk_error *e)
+{
+    stk_batch *b = NULL;
+    const int rc = stk_loader_get(l, &sample, NULL, 1, 0, &b, e);
+    return rc == STK_OK ? b : NULL;
+}
+
+/* No later batch may report the damage of one that the caller asked for. */
+static void damage_in_single_rows_is_noticed(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options("Resize((40, 40))");
+    o.idle = 1;
+    stk_loader *host = open_loader(&o);
+    o.device = "cuda";
+    o.device_work = STK_DEVICE_WORK_DECODE;
+    stk_loader *l = open_loader(&o);
+    stk_error e = {0};
+    for (int64_t k = 0; k < 2 * CUT; k++) /* all checkpoints are known after the second time */
+        stk_release(get(l, k % CUT, NULL));
+    bool failed = false;
+    for (int64_t k = 0; k < CUT && !failed; k++) {
+        stk_batch *want = get(host, k, NULL);
+        rotten = true;
+        stk_batch *b = get(l, k, &e);
+        rotten = false;
+        failed = b == NULL;
+        CHECK(failed || same_field(want, b, "image"));
+        stk_release(want);
+        stk_release(b);
+    }
+    CHECK(failed);
+    CHECK_SAYS(e.text, "its file was damaged after its checkpoints were made");
+    stk_close(host);
+    stk_close(l);
+}
+
+/* With auto, small rows have no room that they would hardly use: 1,024 of them fit into little memory. */
+static void small_rows_are_small(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options("Resize((16, 16))");
+    o.batch_size = 1024;
+    o.threads = 1;
+    o.memory = 96 << 20;
+    o.device = "cuda";
+    stk_close(open_loader(&o));
+}
+
 static void it_needs_a_device(void)
 {
     stk_loader *l = NULL;
@@ -451,5 +501,6 @@ int main(int argc, char **argv)
           T(all_codes_are_decoded_there), T(the_share_follows_the_load), T(the_share_settles), T(auto_is_equal),
           T(all_forms_are_equal), T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu),
           T(coefficients_from_caches_are_equal), T(batches_of_all_sizes_are_equal), T(single_rows_are_equal),
-          T(closing_waits_for_the_device), T(damage_is_noticed), T(the_choice_is_explained))
+          T(closing_waits_for_the_device), T(damage_is_noticed), T(damage_in_single_rows_is_noticed),
+          T(small_rows_are_small), T(the_choice_is_explained))
 }
