@@ -194,14 +194,14 @@ static void delete_export(struct dl_managed *self)
     free(self);
 }
 
-/* Called when a capsule is freed. A consumer that took the tensor has renamed the capsule and calls the deleter. */
+/* Called when a capsule is freed, maybe while an exception is set. A consumer that took the tensor has renamed the
+ * capsule and calls the deleter. */
 static void capsule_gone(PyObject *capsule)
 {
+    if (!PyCapsule_IsValid(capsule, "dltensor"))
+        return;
     struct dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-    if (managed)
-        managed->deleter(managed);
-    else
-        PyErr_Clear();
+    managed->deleter(managed);
 }
 
 /* Lets the consumer's stream wait for the memory, as DLPack's protocol says: None and 0 are the legacy default stream;

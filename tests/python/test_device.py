@@ -150,6 +150,68 @@ def test_an_allocator_in_python_does_not_deadlock(monkeypatch):
     assert plain._held == {}
 
 
+class Ordinary:
+    """Stands in for torch's allocator of page-locked memory, which needs a GPU."""
+
+    def __init__(self):
+        self.held, self.interrupted = {}, False
+
+    def allocate(self, n):
+        if self.interrupted:
+            raise KeyboardInterrupt
+        memory = np.empty(n + 64, np.uint8)
+        address = -(-memory.ctypes.data // 64) * 64
+        self.held[address] = memory
+        return address
+
+    def free(self, address):
+        del self.held[address]
+
+
+@pytest.fixture
+def ordinary(monkeypatch):
+    allocator = Ordinary()
+    monkeypatch.setattr(stoker._device, "pinned", lambda *_: allocator)
+    return allocator
+
+
+def test_an_exception_stays_while_a_batch_is_freed(ordinary):
+    """An array that only an expression refers to is freed while the exception passes through its frame."""
+
+    def fail(batches):
+        return next(batches), int("no number")
+
+    with stoker.Loader({"x": np.arange(40.0).reshape(10, 4)}, batch_size=2, output="numpy") as loader:
+        with pytest.raises(ValueError, match="no number"):
+            fail(iter(loader))
+    assert ordinary.held == {}
+
+
+@pytest.mark.parametrize("where", ["dataset", "allocator"])
+def test_ctrl_c_with_an_allocator_in_python(where, ordinary):
+    class Numbers:
+        interrupted = False
+
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            if self.interrupted and i == 2:
+                raise KeyboardInterrupt
+            return np.float32(i)
+
+    source = Numbers()
+    what = source if where == "dataset" else ordinary
+    with stoker.Loader(source, batch_size=4, processes=0, output="numpy") as loader:
+        batches = iter(loader)
+        what.interrupted = True
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+        what.interrupted = False
+        assert [batch.image.tolist() for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert ordinary.held == {}
+
+
 # ---------------------------------------------------------------- torch
 
 
