@@ -258,14 +258,15 @@ static int load(struct hooks *h, int thread, struct chunk *c, struct ArrowArray 
     struct arrow *t = h->arrow.table;
     struct hook_call here;
     const struct gil gil = hooks_begin(h, &here);
+    const bool stop = hooks_interrupted(gil);
     PyObject *got = NULL;
-    if (!hooks_interrupted(gil))
+    if (!stop)
         got = PyObject_CallFunction(t->load, "iL", thread, (long long)(c - t->chunks));
     PyObject *capsule;
     Py_ssize_t n = 0;
     int rc = STK_OK;
     if (!got || !PyArg_ParseTuple(got, "On", &capsule, &n) || take_array(t, capsule, c->rows, to))
-        rc = failed(e, gil);
+        rc = stop ? hooks_stop(e) : failed(e, gil);
     *bytes = (size_t)n;
     Py_XDECREF(got);
     hooks_end(h, &here, gil);

@@ -24,7 +24,7 @@ struct state {
 };
 
 /* module.c */
-/* Sets the exception for *e; returns NULL. */
+/* Sets the exception for *e, unless one is set already; returns NULL. */
 PyObject *module_raise(const struct state *s, const stk_error *e);
 /* As PyUnicode_FSConverter; reports text with a null byte as a UsageError. */
 int module_path(PyObject *value, void *bytes);
@@ -104,7 +104,8 @@ bool hooks_inside(const struct hooks *h);
 /* Take and release the GIL around a call of Python from a thread of the engine. */
 struct gil hooks_begin(struct hooks *h, struct hook_call *c);
 void hooks_end(struct hooks *h, struct hook_call *c, struct gil gil);
-/* Whether a signal handler has raised in an earlier call of this thread. Then a hook fails without calling Python. */
+/* Whether an exception is set in the thread that asked for rows, by this call of a hook or by an earlier one. After an
+ * earlier one, a hook fails without calling Python. */
 bool hooks_interrupted(struct gil gil);
 int hooks_stop(stk_error *e); /* the error of such a hook */
 

@@ -241,7 +241,7 @@ static int take_numbers(PyObject *object, Py_buffer *view)
 }
 
 /* The rows, or None if the batch is left out. Releases the batch, and leaves the loader. An exception that is set comes
- * from a signal handler in a hook. */
+ * from a hook in this thread: of a signal handler, or for lack of memory. */
 static PyObject *hand_over(struct loader *o, int rc, stk_batch *b, const stk_error *e)
 {
     PyObject *result = PyErr_Occurred()  ? NULL

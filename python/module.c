@@ -57,6 +57,8 @@ PyObject *module_text_of(const stk_source *s, int64_t sample, size_t (*of)(const
 
 PyObject *module_raise(const struct state *s, const stk_error *e)
 {
+    if (PyErr_Occurred()) /* a signal handler has raised in a hook in this thread */
+        return NULL;
     if (!s->make_error) {
         PyErr_SetString(PyExc_RuntimeError, e->text);
         return NULL;

@@ -8,11 +8,13 @@ import decimal
 import json
 import os
 import pickle
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stoker
+from stoker import _arrow
 from stoker._arrow_types import is_image
 
 pa = pytest.importorskip("pyarrow")
@@ -496,3 +498,29 @@ def test_tables_of_other_classes_are_not_joined():
         stoker.Source(one, other)
     with pytest.raises(stoker.UsageError, match="are integers for its classes dog, cat"):
         stoker.Source(one) + stoker.Source(other)
+
+
+@pytest.mark.parametrize("call", ["source", "drawn", "get"])
+def test_ctrl_c_while_a_chunk_is_loaded(photos, tmp_path, call, monkeypatch):
+    """The calling thread loads the last chunk: threads of the loader are not there yet."""
+    images = [{"bytes": png(photos, i), "path": None} for i in range(N)]
+    pq.write_table(pa.table({"image": images}), tmp_path / "a.parquet", row_group_size=1)
+    source = stoker.Source(tmp_path / "a.parquet")
+    loader = stoker.Loader(source, "RandomCrop(8)", batch_size=1, threads=1, output="numpy")
+    calls = {
+        "source": lambda: source[N - 1],
+        "drawn": lambda: loader.drawn(N - 1),
+        "get": lambda: loader.get(N - 1),
+    }
+    real, main = _arrow.Reader.__call__, threading.get_ident()
+
+    def interrupted(self, thread, i):
+        if threading.get_ident() == main:
+            raise KeyboardInterrupt
+        return real(self, thread, i)
+
+    monkeypatch.setattr(_arrow.Reader, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        calls[call]()
+    monkeypatch.undo()
+    calls[call]()
