@@ -438,9 +438,16 @@ static void blend(struct stk_loader *l, struct worker *w, const struct ticket *t
                batch_row(b, l->valid, 0), t->all_rows, w->spare);
 }
 
+/* Whether the batch fails, whatever its other rows are: under any policy, if too little memory or an interruption is to
+ * blame. */
+static bool is_lost(const struct stk_loader *l, const struct ticket *t)
+{
+    return t->bads && (l->options.on_error == STK_RAISE || t->bads->machine);
+}
+
 void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t *at)
 {
-    for (int64_t row = 0; row < t->rows && !(t->bads && l->options.on_error == STK_RAISE); row++) {
+    for (int64_t row = 0; row < t->rows && !is_lost(l, t); row++) {
         if (at)
             *(volatile int64_t *)at = row;
         loader_make_or_replace(l, w, t, row, pick_of(l, w, t, t->first + row));

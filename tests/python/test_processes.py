@@ -245,6 +245,27 @@ def test_ctrl_c_before_the_first_line_of_a_hook(photos, kind, on_error, monkeypa
         assert got == want[1:]  # the interrupted call had taken the first
 
 
+@pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
+def test_ctrl_c_ends_a_batch(photos, on_error, monkeypatch):
+    """Its other images are not read and decoded any more."""
+    real, calls = RowOp.__call__, []
+
+    def interrupted(self, about, views):
+        calls.append(about)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, about, views)
+
+    ops = ["CenterCrop(8)", lambda x: x]
+    with stoker.Loader(photos, ops, batch_size=12, processes=0, output="numpy", on_error=on_error) as loader:
+        before = loader._engine.stats()["read_bytes"]
+        monkeypatch.setattr(RowOp, "__call__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(iter(loader))
+        sizes = [os.path.getsize(path) for path in stoker.Source(photos).paths]
+        assert loader._engine.stats()["read_bytes"] - before == sum(sizes[:3])
+
+
 def test_set_epoch_moves_an_iterator():
     with stoker.Loader({"x": np.arange(8)}, batch_size=4, output="numpy", shuffle=True) as loader:
         want = [[batch[0].tolist() for batch in loader] for _ in range(2)]
