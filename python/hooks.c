@@ -3,11 +3,12 @@
  * hooks.c -- Python functions that the engine calls from its threads.
  *
  * A function gets (thread, epoch, position, sample, label, random) and memoryviews of the row. The views are invalid
- * after it returns. It returns None, or a str that says why the sample is bad. The package wraps the user's function so
- * that it raises KeyboardInterrupt only.
+ * after it returns. It returns None, or a str that says why the sample is bad. The package wraps the user's function:
+ * only KeyboardInterrupt and SystemExit pass, and only in the main thread.
  *
- * But a signal handler may raise anything, even before the function's first line. Handlers run in the thread that asks
- * for rows: there the exception stays set until loader.c has the GIL again, and no more Python code runs.
+ * A signal handler may also raise before the first line of that wrapper, and then anything. Handlers run in the main
+ * thread, which asks for rows: there an exception stays set until loader.c has the GIL again. No hook calls Python
+ * until then; an allocator in Python may still be called (pinned.c).
  */
 #include "extension.h"
 

@@ -244,6 +244,15 @@ def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[A
     to[...] = converted(name, array, to.dtype)
 
 
+def _is_for_the_caller(error: BaseException) -> bool:
+    """Whether an exception, maybe of a signal handler, is for the code that asked for the row.
+
+    Handlers run in the main thread. In a thread of the engine, no code has asked: there the sample is bad.
+    """
+    here = threading.get_ident() == threading.main_thread().ident
+    return here and isinstance(error, (KeyboardInterrupt, SystemExit))
+
+
 def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
     """The exception for functions that fail on the first sample.
 
@@ -352,9 +361,9 @@ class MapFill(Fill):
             return why
         try:
             self.write(self.changed(about[5], self.caller(about[5], sample)), about[1:3], views)
-        except KeyboardInterrupt:
-            raise  # in the thread that asked for the row
         except BaseException as error:
+            if _is_for_the_caller(error):
+                raise
             return self.caller.failed(sample, error)
         return None
 
@@ -454,8 +463,8 @@ class RowOp(Hook):
             if array.shape != self.out_shape:
                 raise ValueError(f"returned the shape {array.shape}, but {self.out_shape} for the first sample")
             _put(views[1], self.out_dtype, "the result", result, array)
-        except KeyboardInterrupt:
-            raise  # in the thread that asked for the row
         except BaseException as error:
+            if _is_for_the_caller(error):
+                raise
             return self.callers[0].failed(about[3], error)
         return None

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -266,6 +267,34 @@ def test_ctrl_c_ends_a_batch(photos, on_error, monkeypatch):
         assert loader._engine.stats()["read_bytes"] - before == sum(sizes[:3])
 
 
+@pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
+@pytest.mark.parametrize("kind", ["dataset", "function"])
+def test_a_signal_handler_may_exit(kind, on_error):
+    """Clusters send SIGTERM before they end a job, and its handler calls sys.exit(). No sample is to blame."""
+    arguments = {"processes": 0, "on_error": on_error}
+    loader = chain("SIGTERM", **arguments) if kind == "function" else stoker.Loader(BadAt("SIGTERM"), **arguments)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+    try:
+        with loader:
+            with pytest.raises(SystemExit) as info:
+                list(loader)
+            assert info.value.code == 5 and loader.stats().bad == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_function_that_exits_in_a_thread(photos):
+    def function(x, rng):
+        if threading.current_thread() is not threading.main_thread():  # which tries it at first
+            sys.exit(3)
+        return x
+
+    with stoker.Loader(photos, ["CenterCrop(8)", function], output="numpy") as loader:
+        assert not loader._way.here and not loader._way.processes
+        with pytest.raises(stoker.DataError, match="SystemExit: 3"):
+            list(loader)
+
+
 def test_set_epoch_moves_an_iterator():
     with stoker.Loader({"x": np.arange(8)}, batch_size=4, output="numpy", shuffle=True) as loader:
         want = [[batch[0].tolist() for batch in loader] for _ in range(2)]
@@ -351,6 +380,8 @@ def happen(what, now):
         raise ValueError("no luck")
     if what == "exit":
         os._exit(3)
+    if what == "sys.exit":
+        sys.exit(3)
     if what == "hang":
         time.sleep(600)
     faulthandler.disable()  # it would print the trace
@@ -376,6 +407,7 @@ def chain(what, **arguments):
         ("SIGSEGV", "made sample 7 .*killed by SIGSEGV"),
         ("SIGKILL", "made sample 7 .*killed by SIGKILL .*memory"),
         ("exit", "made sample 7 .*ended with exit code 3"),
+        ("sys.exit", "made sample 7 .*ended with exit code 3"),
     ],
 )
 def test_faults(kind, what, words):
