@@ -174,6 +174,10 @@ int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *
     struct worker *w = begin(l);
     loader_make_rows(l, w, &t, row);
     end(l, w);
+    if (t.bads && t.bads->machine) { /* the batch may be made again, and its bad samples count then */
+        bads_free(t.bads->next);
+        t.bads->next = NULL;
+    }
     rc = loader_finish(l, t.to, n, t.bads, e);
     if (t.no_memory && rc == STK_OK)
         rc = error_nomem(e, "get", sizeof *t.bads);

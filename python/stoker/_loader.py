@@ -708,10 +708,17 @@ class Loader(Generic[B_co]):
         if span is None or span[0] != self._engine.epoch():
             self._engine.pass_batch()
             return None
-        self._engine.pass_batch()
         epoch, first, n = span
-        with generators_kept():
-            raw = self._engine.make(epoch, first, self._samples_at(*span), n, None)
+        fill = self._given.fill
+        try:
+            with generators_kept():
+                raw = self._engine.make(epoch, first, self._samples_at(*span), n, None)
+        except BaseException as error:
+            # After Ctrl-C the batch is made again, unless its samples can be read only once.
+            if isinstance(error, Error) or (isinstance(fill, IterableFill) and fill.once):
+                self._engine.pass_batch()
+            raise
+        self._engine.pass_batch()
         return LEFT_OUT if raw is None else raw
 
     def _batch_seed(self) -> int:

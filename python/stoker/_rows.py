@@ -409,7 +409,8 @@ class IterableFill(Fill):
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         _, epoch, position, _, _, _ = about
-        if epoch == self._epoch and position < self._position:  # a state was loaded: failed rows are tried again
+        # A state was loaded, or Ctrl-C came: failed rows are tried again.
+        if epoch == self._epoch and position < self._position:
             self.ended.pop(epoch, None)
             self.caller.errors.pop(epoch, None)
         if position >= self.ended.get(epoch, position + 1):
@@ -420,6 +421,10 @@ class IterableFill(Fill):
             self.ended[epoch] = position
             return self.END
         except BaseException as error:
+            if _is_for_the_caller(error):
+                if not self.once:
+                    self._position = self.COUNT  # the iterator may be dead: the next row begins a new one
+                raise
             self.ended[epoch] = position
             return self.caller.failed(epoch, error)
         return None

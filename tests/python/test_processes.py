@@ -242,8 +242,107 @@ def test_ctrl_c_before_the_first_line_of_a_hook(photos, kind, on_error, monkeypa
         with pytest.raises(KeyboardInterrupt):
             next(batches)
         assert len(calls) == 3 and loader.stats().bad == 0
-        got = [batch[0].tolist() for batch in batches]
-        assert got == want[1:]  # the interrupted call had taken the first
+        assert [batch[0].tolist() for batch in batches] == want
+
+
+class Interrupted(Numbers):
+    """Ctrl-C comes at sample 3, once. Sample 2 may be bad."""
+
+    def __init__(self, bad=False):
+        self.bad, self.waits = bad, [3]
+
+    def __getitem__(self, i):
+        if i in self.waits:
+            self.waits.remove(i)
+            raise KeyboardInterrupt
+        if i == 2 and self.bad:
+            raise ValueError("no luck")
+        return np.float32(i)
+
+
+def test_a_state_after_ctrl_c_does_not_count_the_batch():
+    def make(source):
+        return stoker.Loader(source, batch_size=4, processes=0, output="numpy", shuffle=True)
+
+    with make(Numbers()) as loader:
+        want = [batch.image.tolist() for batch in loader]
+    with make(Interrupted()) as loader, make(Numbers()) as resumed:
+        batches, got = iter(loader), []
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                got.append(next(batches).image.tolist())
+        assert loader.state_dict()["position"] == 4 * len(got)
+        resumed.load_state_dict(loader.state_dict())
+        assert got + [batch.image.tolist() for batch in resumed] == want
+        assert got + [batch.image.tolist() for batch in batches] == want
+
+
+def test_a_bad_sample_counts_once_although_its_batch_is_made_twice():
+    with stoker.Loader(Interrupted(bad=True), batch_size=4, processes=0, output="numpy", on_error="skip") as loader:
+        batches = iter(loader)
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+        with pytest.warns(RuntimeWarning, match="1 bad sample was left out"):
+            assert [batch.image.tolist() for batch in batches][0] == [0, 1, 3]
+        assert loader.stats().bad == 1
+
+
+def test_a_batch_with_a_bad_sample_is_not_made_again():
+    with stoker.Loader(BadAt("raise"), batch_size=4, processes=0, output="numpy") as loader:
+        batches = iter(loader)
+        got = [next(batches).image.tolist()]
+        with pytest.raises(stoker.DataError, match="no luck"):
+            next(batches)
+        assert loader.state_dict()["position"] == 8
+        assert got + [batch.image.tolist() for batch in batches] == [[0, 1, 2, 3], [8, 9, 10, 11], [12]]
+
+
+class Stream:
+    """Can be read again and again. Ctrl-C comes at the samples in `waits`, and ends a generator."""
+
+    def __init__(self, waits):
+        self.waits = waits
+
+    def __iter__(self):
+        for i in range(13):
+            if i in self.waits:
+                self.waits.remove(i)
+                raise KeyboardInterrupt
+            yield np.float32(i)
+
+
+class Once(Stream):
+    """Can be read only once."""
+
+    def __init__(self, waits):
+        self.waits, self.numbers = waits, iter(range(13))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        i = next(self.numbers)
+        if i in self.waits:
+            self.waits.remove(i)
+            raise KeyboardInterrupt
+        return np.float32(i)
+
+
+@pytest.mark.parametrize("at", [4, 6, 12])
+@pytest.mark.parametrize("kind", [Stream, Once])
+def test_ctrl_c_in_an_iterable(kind, at):
+    waits, rows = [], [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12]]
+    with stoker.Loader(kind(waits), [lambda x: x + 0], batch_size=4, output="numpy") as loader:
+        assert loader._way.here
+        waits.append(at)
+        batches, got = iter(loader), []
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                got.append(next(batches).image.tolist())
+        assert got == rows[: at // 4]
+        assert loader.state_dict()["position"] == 4 * (at // 4 + (kind is Once))
+        got += [batch.image.tolist() for batch in batches]
+        assert got == [row for row in rows if kind is Stream or at not in row]
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
