@@ -752,10 +752,8 @@ class Workers:
             for i, one in enumerate(self.processes):
                 if one.pipe.waiting:
                     self._watch(i)
-            try:
-                events = self._selector.select(LOOK_S if left is None else min(LOOK_S, left))
-            finally:
-                self._check_open()
+            events = self._selector.select(LOOK_S if left is None else min(LOOK_S, left))
+            self._check_open()
             found = []
             for (file, _, _, data), mask in events:
                 i, dead, one = data

@@ -1304,6 +1304,25 @@ def test_ctrl_c_ends_within_100_ms():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_closed_by_a_signal_handler(error):
+    """Its exception stays, so that the program ends as the handler says."""
+    loader = stoker.DataLoader(BadAt("hang"), 2, sampler=[7] * 4, num_workers=1)
+    batches = iter(loader)
+
+    def close(*_):
+        loader.close()
+        raise error
+
+    before = signal.signal(signal.SIGALRM, close)
+    try:
+        with pytest.raises(error):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            next(batches)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.mark.parametrize("hang", [True, False])
 def test_closed_by_another_thread(hang):
     for n in range(1 if hang else 12):
