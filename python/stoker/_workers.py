@@ -680,8 +680,14 @@ class Workers:
 
         with _start_errors():
             one = _Process(start, self.pool)
-        self._selector.register(one.pipe, selectors.EVENT_READ, (i, False, one))
-        self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True, one))
+            try:
+                self._selector.register(one.pipe, selectors.EVENT_READ, (i, False, one))
+                self._selector.register(one.process.sentinel, selectors.EVENT_READ, (i, True, one))
+            except BaseException:
+                one.process.kill()
+                one.process.join()
+                one.close()
+                raise
         return one
 
     def send(self, task: Task) -> None:
@@ -819,12 +825,12 @@ class Workers:
         try:
             with _interrupts_later():
                 self.processes[i] = self._start(i)
+                self._ignore(old.pipe)
+                self._ignore(old.process.sentinel)
+                old.close()
         except BaseException:
             self.close()
             raise
-        self._ignore(old.pipe)
-        self._ignore(old.process.sentinel)
-        old.close()
         for task in tasks:
             if task.number != number:
                 self.processes[i].send(task)

@@ -9,6 +9,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import selectors
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from stoker._memory import unclosed  # noqa: E402
 from stoker._pool import TRAINER, Pool  # noqa: E402
 from stoker._segments import MOST_ALONE, Segments  # noqa: E402
 from stoker._workers import GRACE_S, Workers, _interrupts_later, _Process  # noqa: E402
@@ -966,6 +968,27 @@ def test_ctrl_c_while_workers_are_closed(monkeypatch):
     assert files() == opened
 
 
+def test_ctrl_c_while_a_dead_worker_is_replaced(monkeypatch):
+    """Both the old and the new one are closed."""
+    real, others, opened, known = Workers._start, children(), files(), set(unclosed)
+
+    def interrupted(self, i):
+        one = real(self, i)
+        signal.raise_signal(signal.SIGINT)
+        return one
+
+    loader = stoker.DataLoader(BadAt("exit"), 2, num_workers=1)
+    batches = iter(loader)
+    next(batches)
+    monkeypatch.setattr(Workers, "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(batches)
+    loader.close()
+    del batches
+    gc.collect()
+    assert children() <= others and files() == opened and unclosed <= known
+
+
 def test_ctrl_c_while_a_dead_worker_is_waited_for(monkeypatch):
     """multiprocessing then does not know that the process has ended, and never will."""
     loader = stoker.DataLoader(BadAt("exit"), 2, num_workers=1, prefetch_factor=1)
@@ -1109,6 +1132,25 @@ def test_a_process_that_cannot_start(monkeypatch):
         iter(stoker.DataLoader(Numbers(), 2, num_workers=2))
     assert isinstance(info.value.__cause__, BlockingIOError)
     del info
+
+
+@pytest.mark.parametrize("last", [4, 5])
+def test_a_process_that_cannot_be_waited_for(last, monkeypatch):
+    """The kernel limits what a user may wait for with epoll. The second process has started by then."""
+    real, calls, others, opened, known = selectors.DefaultSelector.register, [], children(), files(), set(unclosed)
+
+    def register(*args):
+        calls.append(args)
+        if len(calls) == last:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*args)
+
+    monkeypatch.setattr(selectors.DefaultSelector, "register", register)
+    with pytest.raises(stoker.Error, match="a worker process cannot start: .*No space left"):
+        iter(stoker.DataLoader(Numbers(), 2, num_workers=2))
+    calls.clear()
+    gc.collect()
+    assert children() <= others and files() == opened and unclosed <= known
 
 
 @pytest.mark.parametrize("persistent", [False, True])
