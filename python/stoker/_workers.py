@@ -401,7 +401,7 @@ def _give_back(maps: weakref.ref[Maps], returned: Any, segment: int, owner: int,
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, a second one does not.
+    """Ctrl-C waits for the end of the block, also of one that raises; a second one does not.
 
     An exception between fork() and the line that stores its result would leave a process that nobody waits for.
     """
@@ -421,8 +421,8 @@ def _interrupts_later() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    if came:
-        handler(*came)
+        if came:
+            handler(*came)
 
 
 class _Process:

@@ -948,6 +948,14 @@ def test_a_second_ctrl_c_while_a_worker_starts():
     assert reached == [1] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_before_an_exception():
+    with pytest.raises(KeyboardInterrupt) as info:
+        with _interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+            raise EOFError
+    assert isinstance(info.value.__context__, EOFError)
+
+
 def test_ctrl_c_while_workers_are_closed(monkeypatch):
     real, others, opened = _Process.close, children(), files()
 
