@@ -422,7 +422,7 @@ class EngineBatches(Batches):
 
     def _next_data(self) -> Any:
         while True:
-            while self._engine.epoch > self._chunk:
+            while self._chunk < self._given and self._engine.epoch > self._chunk:
                 self._pass_chunk()  # Ctrl-C came before it was noted
             if not self._all and self._given == self._chunk + 1:
                 self._give(self._draw())  # one ahead

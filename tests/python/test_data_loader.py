@@ -744,6 +744,21 @@ def test_ctrl_c_at_the_end_of_tensors(monkeypatch):
         assert next(batches, None) is None
 
 
+def test_an_iterator_that_has_ended():
+    """Its engine is closed, or another iterator has it."""
+    loader = stoker.DataLoader(data.TensorDataset(torch.arange(8)), 4)
+    one, other = iter(loader), iter(loader)
+    assert len(list(one)) == len(list(other)) == 2
+    assert next(one, None) is None and next(other, None) is None
+    for _ in range(20):  # engines count on from a number that is drawn
+        ended = iter(loader)
+        assert len(list(ended)) == 2
+        under_way = iter(loader)
+        next(under_way)
+        assert next(ended, None) is None
+        assert len(list(under_way)) == 1
+
+
 @pytest.mark.parametrize("dataset", [Squares(), data.TensorDataset(torch.arange(10))])
 def test_ctrl_c_while_an_iterator_begins(dataset, monkeypatch):
     """Some of the sampler's batches are lost: it must not look like an epoch without them."""
