@@ -170,7 +170,7 @@ class Pool:
         try:
             self._follow()
             self.memory(s)
-        except OSError:  # /proc is not there, or not for this process
+        except (OSError, Error):  # /proc is not there, or not for this process; or too much is mapped
             self._closed_to_us.add(s)
             self.owner[s] = FREE
             return self.take(n)
@@ -216,7 +216,7 @@ class Pool:
                 self._follow()
                 self.memory(s).empty()
                 self.filled[s] = 0
-            except OSError:
+            except (OSError, Error):
                 self._closed_to_us.add(s)
             finally:
                 self.owner[s] = FREE
@@ -256,7 +256,8 @@ class Pool:
         try:
             for s in range(self.n):
                 if self.filled[s] and self.owner[s] != LEFT and s not in self.maps.lent:
-                    self.memory(s).empty()
+                    with contextlib.suppress(Error):  # too much is mapped
+                        self.memory(s).empty()
         finally:
             self.maps.clear()
             self._close_fds()

@@ -13,6 +13,7 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from stoker import _pool  # noqa: E402
 from stoker._memory import FREE, LEFT, SEGMENT, unclosed  # noqa: E402
 from stoker._pool import TRAINER, Pool  # noqa: E402
 
@@ -164,6 +165,23 @@ def test_a_worker_that_cannot_open_the_new_segment_takes_another():
         pool._made[0], pool._latest[0], pool._fd[0] = 0, 1, 10_000
         os._exit(10 * pool.take(1) + pool.take(1))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12 and pool.owner[0] == FREE
+
+
+def test_a_worker_that_cannot_map_another_segment_takes_one_that_it_has(monkeypatch):
+    """Such as under a limit of its address space."""
+    pool = Pool.make(1)
+    assert [pool.take(1), pool.take(1)] == [0, 1]
+    pool.give_back(1)
+    pool.filled[5] = 100
+
+    def refuse(fd, size):
+        raise stoker.Error("cannot map the memory of a batch")
+
+    monkeypatch.setattr(_pool, "Memory", refuse)
+    pool.empty(lambda s: True)
+    assert [pool.take(100), pool.take(100)] == [1, None]
+    assert list(pool.owner[2:]) == [FREE] * (pool.n - 2)
+    pool.close()
 
 
 def test_what_a_failed_batch_took_is_free_and_what_was_sent_is_not():
