@@ -32,7 +32,7 @@ from ._memory import FREE, LEFT, SEGMENT, Memory, close_all, unclosed
 TRAINER = 0
 SENT = 1 << 32  # subtracted from the negative pid once the segment is in a message
 MOST = 64  # segments; each takes a descriptor in every process
-COLUMNS = 6
+COLUMNS = 7
 
 
 def _attached(n: int, fds: list[Any], trainer: int, made: list[int]) -> Pool:
@@ -87,7 +87,8 @@ class Pool:
         table = Memory(fds[0], 8 * COLUMNS * n).as_bytes().cast("q")
         columns = [table[k * n : (k + 1) * n] for k in range(COLUMNS)]
         self.owner, self.kept, self.filled, self._uses = columns[:4]
-        self._fd, self._latest = columns[4:]  # of the segment that is used now: the trainer's descriptor, and `made`
+        # Of the segment that is used now: the trainer's descriptor, `made`, and the inode.
+        self._fd, self._latest, self._inode = columns[4:]
         self.maps = Maps()
         self._closed_to_us: set[int] = set()  # segments that this process cannot open
         self._seen: dict[int, int] = {}  # segments that were free at the last look, and how often they had been used
@@ -126,7 +127,11 @@ class Pool:
         path = f"/proc/{self._trainer}/fd/{self._fd[s]}"
         if not os.readlink(path).startswith("/memfd:stoker "):
             raise FileNotFoundError(errno.ENOENT, "the trainer has closed it", path)
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        if os.fstat(fd).st_ino != self._inode[s]:  # of another loader; or the pid is that of another process here
+            os.close(fd)
+            raise FileNotFoundError(errno.ENOENT, "this is another segment", path)
+        return fd
 
     def _drop(self, s: int) -> None:
         """The memory goes when the last process has let go of it."""
@@ -240,6 +245,7 @@ class Pool:
                 return
             self._made[s] += 1
             self._fd[s], self._latest[s], self.filled[s] = self._fds[1 + s], self._made[s], 0
+            self._inode[s] = os.fstat(self._fds[1 + s]).st_ino
             self.owner[s] = FREE
 
     def forget(self, pid: int, sent: bool = True) -> None:

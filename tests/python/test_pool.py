@@ -167,6 +167,17 @@ def test_a_worker_that_cannot_open_the_new_segment_takes_another():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12 and pool.owner[0] == FREE
 
 
+def test_a_worker_does_not_open_the_segment_of_another_loader():
+    """In a namespace of pids without a /proc of its own, the trainer's pid may be that of another program."""
+    pool, other = Pool.make(1), Pool.make(1)
+    pool._fd[0], pool._latest[0], pool._inode[0] = other._fds[1], 1, os.fstat(pool._fds[1]).st_ino
+    child = os.fork()
+    if child == 0:
+        opened = files()
+        os._exit(pool.take(1) + 10 * (files() - opened + 1))  # the one that was replaced is closed
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 and pool.owner[0] == FREE
+
+
 def test_a_worker_that_cannot_map_another_segment_takes_one_that_it_has(monkeypatch):
     """Such as under a limit of its address space."""
     pool = Pool.make(1)
