@@ -36,6 +36,17 @@ def close_all(fds: list[int]) -> None:
     collections.deque(map(os.close, [fd for fd in taken if fd >= 0]), 0)
 
 
+def new_file(size: int, name: str = "stoker") -> int:
+    """A descriptor of new memory."""
+    fd = os.memfd_create(name)
+    try:
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
 class Memory:
     """A mapped file. Python's mmap would keep a descriptor open for each, and descriptors are limited."""
 

@@ -27,7 +27,7 @@ from multiprocessing import reduction
 from typing import Any
 
 from ._errors import Error
-from ._memory import FREE, LEFT, SEGMENT, Memory, close_all, unclosed
+from ._memory import FREE, LEFT, SEGMENT, Memory, close_all, new_file, unclosed
 
 TRAINER = 0
 SENT = 1 << 32  # subtracted from the negative pid once the segment is in a message
@@ -38,17 +38,6 @@ COLUMNS = 7
 def _attached(n: int, fds: list[Any], trainer: int, made: list[int]) -> Pool:
     """In a worker that was not forked."""
     return Pool(n, [fd if fd == -1 else fd.detach() for fd in fds], trainer, made)
-
-
-def _new(size: int) -> int:
-    """A descriptor of new memory."""
-    fd = os.memfd_create("stoker")
-    try:
-        os.ftruncate(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
 
 
 class Maps(dict[int, Memory]):
@@ -99,7 +88,7 @@ class Pool:
         fds: list[int] = []
         try:
             for size in [8 * COLUMNS * n] + n * [SEGMENT]:
-                fds.append(_new(size))
+                fds.append(new_file(size))
         except BaseException:
             close_all(fds)
             raise
@@ -240,7 +229,7 @@ class Pool:
         for s in [s for s in range(self.n) if self.owner[s] == LEFT]:
             self._drop(s)
             try:
-                self._fds[1 + s] = _new(SEGMENT)
+                self._fds[1 + s] = new_file(SEGMENT)
             except OSError:
                 return
             self._made[s] += 1

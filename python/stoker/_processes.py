@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from . import _stoker
 from ._errors import Error
+from ._memory import new_file
 from ._rows import Caller, Hook
 from ._types import memory_bytes
 from ._workers import Bad, InOrder, Samples, Task, Workers, start_workers
@@ -110,10 +111,8 @@ def _received(fd: Any) -> SharedCache:
 
 def shared_cache(memory: Any) -> SharedCache:
     """A new one. memory: as the loader has it."""
-    made = SharedCache(os.memfd_create("stoker cache"))
     limit = memory_bytes("memory", memory) or int(_stoker.info()["memory"])
-    os.ftruncate(made.fd, limit // 4 * 3)
-    return made
+    return SharedCache(new_file(limit // 4 * 3, "stoker cache"))
 
 
 # ---------------------------------------------------------------- in a worker

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import Error
-from ._memory import FREE, LEFT, SEGMENT, Memory
+from ._memory import FREE, LEFT, SEGMENT, Memory, new_file
 from ._output import framework
 from ._pool import Pool
 
@@ -152,9 +152,8 @@ class Segments:
             self.maps.append(None)
             self.filled.append(0)
         size, segment = max(n, SEGMENT), self.left[-1]
-        fd = os.memfd_create("stoker")
+        fd = new_file(size)
         try:
-            os.ftruncate(fd, size)
             self.maps[segment] = Memory(fd, size)
         except BaseException:
             os.close(fd)

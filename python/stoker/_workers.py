@@ -42,7 +42,7 @@ import numpy as np
 from ._channel import Channel, channel, framed
 from ._deferred import has_getitems
 from ._errors import DataError, Error
-from ._memory import FREE, LEFT, Memory, close_all, unclosed
+from ._memory import FREE, LEFT, Memory, close_all, new_file, unclosed
 from ._output import framework
 from ._pool import Maps, Pool
 from ._seeds import mixed, own_generators, seed_all
@@ -331,8 +331,7 @@ def _work(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # not the program's handler, which may not end this process
     gc.freeze()  # the collector would write to all inherited objects, and so copy their memory
     _end_with_trainer(life)
-    fd = os.memfd_create("stoker")
-    os.ftruncate(fd, BOARD + MOST_SEGMENTS)
+    fd = new_file(BOARD + MOST_SEGMENTS)
     board = Memory(fd, BOARD + MOST_SEGMENTS).as_bytes()
     try:
         pipe.send(None, [fd])
