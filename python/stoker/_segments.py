@@ -12,6 +12,7 @@ import io
 import os
 import pickle
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -49,6 +50,7 @@ class Segments:
         self.needed = 1  # segments of the last batch
         self.fresh: dict[int, int] = {}  # segments that the trainer does not have yet, and their descriptors
         self.offset = 0
+        self._lock = threading.Lock()  # a collate_fn may stack tensors in several threads
         self.slow = False  # whether the last batch took long
         self.cold = [0.0, 0]  # seconds and bytes of the first batch, whose segments had no memory
         self.cost = 0.0  # as COLD_S, but measured
@@ -182,16 +184,22 @@ class Segments:
             self.views[segment] = weakref.ref(view)
         return view
 
+    def _room(self, n: int) -> tuple[Any, Place]:
+        """The memory of a segment, and a place of n bytes in it."""
+        with self._lock:
+            segment, at = self.place(n)
+            return self._view(segment), (segment, at)
+
     def array(self, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, Place]:
         count = int(np.prod(shape))
-        segment, at = self.place(count * dtype.itemsize)
-        return np.frombuffer(self._view(segment), dtype, count, at).reshape(shape), (segment, at)
+        view, place = self._room(count * dtype.itemsize)
+        return np.frombuffer(view, dtype, count, place[1]).reshape(shape), place
 
     def tensor(self, dtype: Any, shape: Any, strides: Any = None) -> tuple[Any, Place]:
         count = shape.numel()
-        segment, at = self.place(count * dtype.itemsize)
-        flat = framework("torch").frombuffer(self._view(segment), dtype=dtype, count=count, offset=at)
-        return flat.view(shape) if strides is None else flat.as_strided(shape, strides), (segment, at)
+        view, place = self._room(count * dtype.itemsize)
+        flat = framework("torch").frombuffer(view, dtype=dtype, count=count, offset=place[1])
+        return flat.view(shape) if strides is None else flat.as_strided(shape, strides), place
 
 
 # Values of a batch that are in a segment, by their id, with what is sent for them and their form then. A value is held

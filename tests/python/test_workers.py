@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from stoker._memory import unclosed  # noqa: E402
 from stoker._pool import TRAINER, Pool  # noqa: E402
-from stoker._segments import MOST_ALONE, Segments  # noqa: E402
+from stoker._segments import LARGE, MOST_ALONE, Segments  # noqa: E402
 from stoker._workers import GRACE_S, Workers, _interrupts_later, _Process  # noqa: E402
 from torch.utils import data  # noqa: E402
 
@@ -381,6 +381,40 @@ def test_slow_batches_keep_no_free_memory(full_pool):
         assert (segments.maps[segment].view()[0] == b"\7") == kept
     for fd in segments.fresh.values():
         os.close(fd)
+
+
+class Yielding(Segments):
+    """Lets other threads run whenever it looks for the next place."""
+
+    @property
+    def offset(self):
+        time.sleep(0)
+        return self.next
+
+    @offset.setter
+    def offset(self, value):
+        self.next = value
+
+
+def test_threads_get_places_of_their_own():
+    """Such as those of a collate_fn. Segments come from the pool, and are made when it has no more."""
+    pool, places = Pool.make(1), []
+    segments = Yielding(memoryview(bytearray(1000)), pool)
+
+    def take():
+        for n in 50 * (1, LARGE):
+            places.append(segments.array(np.dtype(np.uint8), (n,))[1])
+
+    segments.begin()
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(places) == len(set(places)) == 400
+    for fd in segments.fresh.values():
+        os.close(fd)
+    pool.close()
 
 
 class Parts(Numbers):
