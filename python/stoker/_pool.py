@@ -10,8 +10,9 @@ who has a segment:
      +-- the trainer put another one in its place                      <--'    may still use it
 
 Workers take segments under a lock of the table's file, which the kernel releases if its owner dies. The other changes
-are made by the one process that has the segment. A worker may also keep a segment that somebody else has: then no
-worker takes it. The number of segments is limited. A worker that finds none free makes one of its own.
+are made by the one process that has the segment, and for a dead worker by the trainer. A worker may also keep a segment
+that somebody else has: then no worker takes it. The number of segments is limited. A worker that finds none free makes
+one of its own.
 """
 
 from __future__ import annotations
@@ -246,7 +247,10 @@ class Pool:
                 self.kept[s] = 0
 
     def close(self) -> None:
-        """The workers have ended. Gives memory back that a process of another loader may have inherited."""
+        """Gives memory back that a process of another loader may have inherited.
+
+        The workers have ended, except after a second Ctrl-C. Then nobody looks at what they still write.
+        """
         unclosed.discard(self)
         try:
             for s in range(self.n):

@@ -2,7 +2,7 @@
 """Processes that make batches with the user's Python code, for DataLoader and Loader.
 
 A worker puts a batch straight into memory that it shares with the trainer, and sends a description of it. The trainer
-sees that memory as arrays and tensors, and copies small ones. Once they are gone, the worker uses the memory again.
+sees that memory as arrays and tensors, and copies small ones. Once they are gone, a worker uses the memory again.
 
     trainer                                  worker
     task: number, indices                ->  samples -> collate_fn -> segments
@@ -52,7 +52,9 @@ INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe n
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
 MOST_STILLBORN = 5
 LOOK_S = 2.0  # how often a forked process is looked at that has not begun yet
-BOARD = 4096  # bytes; a byte for each segment follows, which says whether the trainer still uses the segment
+# Bytes. A byte follows for each segment that a worker has made, which says whether the trainer still uses the segment.
+# For segments of the pool, its table says it.
+BOARD = 4096
 
 Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
 
