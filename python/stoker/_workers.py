@@ -652,6 +652,7 @@ class Workers:
         self._found: list[Reply] = []  # outlives an exception of another worker
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
         with _interrupts_later(), _start_errors(), contextlib.ExitStack() as undo:
+            undo.callback(self._closing.acquire)  # then __del__ has nothing to close
             self._wake = os.eventfd(0)
             undo.callback(os.close, self._wake)
             self._selector = selectors.DefaultSelector()
