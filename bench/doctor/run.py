@@ -35,7 +35,6 @@ PATIENCE = 3  # a command is ended after this many times its own time
 STARTS = 30  # seconds that the doctor also has, because every run imports the script's libraries
 NOT_PROVOKED = {
     "storage-latency": "needs a network file system",
-    "page-cache": "needs data that are larger than the memory",
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
     "float32-copy": "needs a GPU behind a bus so slow that pinned float32 images take 5 % of a step",
@@ -67,7 +66,7 @@ def cases() -> list[Case]:
 
 def reads_files(case: Case) -> bool:
     """Whether it needs what make_data() makes."""
-    return bool(re.search(r"\b(PHOTOS|LARGE|SHRUNK|TURNED|ROWS|RAW)\b", case.path.read_text()))
+    return bool(re.search(r"\b(PHOTOS|LARGE|SHRUNK|TURNED|ROWS|RAW|BLOBS)\b", case.path.read_text()))
 
 
 def names(case: Case) -> set[str]:
@@ -107,6 +106,10 @@ def make_data(data: Path) -> None:
         for i in range(600):
             values = random.Random(i).choices(range(9), k=3_000_000 if i % 50 == 0 else 60_000)
             (data / "rows" / f"{i:03}.z").write_bytes(zlib.compress(bytes(values), 1))
+    if not (data / "blobs").exists():
+        (data / "blobs").mkdir()
+        for i in range(300):
+            (data / "blobs" / f"{i:03}.bin").write_bytes(os.urandom(1 << 22))
     raw = data / "raw.bin"
     if not raw.exists():
         with open(raw, "wb") as file:
@@ -162,6 +165,9 @@ def limits(case: Case) -> list[tuple[str, str, str]]:
         disk = disk_of(Path(os.environ["STOKER_DOCTOR_DATA"]))
         name = f"blkio.throttle.read_{unit}_device"
         found.append(("blkio", name, f"{disk} {most}") if old else ("", "io.max", f"{disk} r{unit}={most}"))
+    if memory := case.about.get("memory"):
+        most = str(int(memory) << 20)
+        found.append(("memory", "memory.limit_in_bytes", most) if old else ("", "memory.max", most))
     return found
 
 
@@ -171,7 +177,7 @@ def around(case: Case, command: list[str]) -> list[str]:
         command = ["taskset", "-c", case.cpus, *command]
     before = [case.about["before"]] if "before" in case.about else []
     for controller, file, text in limits(case):
-        group = f"/sys/fs/cgroup/{controller}/stoker-doctor"
+        group = f"/sys/fs/cgroup/{controller}/stoker-doctor-{case.name}"
         before.append(f"mkdir -p {group} && echo {text} > {group}/{file} && echo $$ > {group}/cgroup.procs")
     if not before:
         return command

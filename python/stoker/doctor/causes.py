@@ -216,13 +216,19 @@ def cold(f: Facts) -> Suspicion | None:
     return Suspicion(title, f.wait, evidence, [], (LOADER, gain))
 
 
+def only_reads(f: Facts) -> bool:
+    """Whether the dataset does nothing that can be timed but read: then only samples in memory prove anything."""
+    return not f.parts["decode"] and not f.parts["transform"]
+
+
 def page_cache(f: Facts) -> Suspicion | None:
     if not f.waits or not f.reads_disk or not f.memory or f.data_bytes < 0.7 * f.memory:
         return None
     ratio = f.data_bytes / f.memory
     evidence = [waiting(f), f"{size(f.data_bytes)} of data, {size(f.memory)} of memory"]
     title = f"The data are {ratio:.2g} times the memory, so every epoch reads them from storage again"
-    return Suspicion(title, f.wait, evidence, ["cache", "pack", "resize", *loaders(f)])
+    smaller = ["cache", "pack", "resize", *loaders(f)]
+    return Suspicion(title, f.wait, evidence, ["fetch", *smaller] if only_reads(f) else smaller)
 
 
 def storage(f: Facts) -> tuple[str, Suspicion] | None:
@@ -240,8 +246,7 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
         f"{reads:.0f} reads of {size(mean)} each, {times(latency)} per read",
         f"{size(count / f.duration)} per second from storage ({kind or 'unknown kind'})",
     ]
-    opaque = not f.parts["decode"] and not f.parts["transform"]  # a dataset that only reads
-    tries = ["fetch", *loaders(f)] if opaque else [*loaders(f), "pack", "cache"]
+    tries = ["fetch", *loaders(f)] if only_reads(f) else [*loaders(f), "pack", "cache"]
     if kind == "network" or latency > 20:
         which, words = "latency", f"Every read from storage takes {times(latency)}, and too few run at once"
     elif mean >= 512e3:
