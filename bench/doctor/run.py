@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import importlib.util
 import json
 import os
 import random
@@ -34,7 +35,6 @@ HERE = Path(__file__).parent
 PATIENCE = 3  # a command is ended after this many times its own time
 STARTS = 30  # seconds that the doctor also has, because every run imports the script's libraries
 NOT_PROVOKED = {
-    "storage-latency": "needs a network file system",
     "many-workers": "no script was found that is faster with fewer of them: workers that wait take nothing",
     "numa": "needs several NUMA nodes",
     "float32-copy": "needs a GPU behind a bus so slow that pinned float32 images take 5 % of a step",
@@ -137,6 +137,8 @@ def cannot(case: Case) -> str | None:
         return "needs a GPU"
     if "root" in needs and os.geteuid():
         return "needs root"
+    if "fuse" in needs and not (os.path.exists("/dev/fuse") and importlib.util.find_spec("fuse")):
+        return "needs FUSE: apt-get install libfuse2, pip install fusepy"
     return None
 
 
@@ -175,7 +177,7 @@ def around(case: Case, command: list[str]) -> list[str]:
     """Two CPUs, a mount of its own, or a cgroup with limits, around a command."""
     if case.cpus:
         command = ["taskset", "-c", case.cpus, *command]
-    before = [case.about["before"]] if "before" in case.about else []
+    before = [case.about["before"].replace("PYTHON", sys.executable)] if "before" in case.about else []
     for controller, file, text in limits(case):
         group = f"/sys/fs/cgroup/{controller}/stoker-doctor-{case.name}"
         before.append(f"mkdir -p {group} && echo {text} > {group}/{file} && echo $$ > {group}/cgroup.procs")
@@ -198,7 +200,7 @@ def folder_of(case: Case, root: Path) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     shutil.copy(case.path, place / "train.py")
-    for name in ("shared.py", "meter.py"):
+    for name in ("shared.py", "meter.py", "late.py"):
         shutil.copy(HERE / name, place)
     return place
 

@@ -4,7 +4,7 @@
 Each script provokes one verdict, or none, and says so in its first lines:
 
 # expects: the id of the verdict or alarm      # options: for the doctor
-# needs: gpu, ranks, root                       # change: the what-if that proves it, if it may not be another one
+# needs: gpu, ranks, root, fuse                 # change: the what-if that proves it, if it may not be another one
 # quota: CPUs of its container                  # storage: its limit, such as `bps 4000000` or `iops 100`
 # memory: MiB of its container
 # cold: a folder of data that is not in the page cache at the start
@@ -36,7 +36,7 @@ except (RuntimeError, AttributeError):  # its compiled ops are for another build
 
 DATA = Path(os.environ.get("STOKER_DOCTOR_DATA", "build/doctor"))  # made by run.py
 PHOTOS, LARGE, SHRUNK, TURNED, ROWS = (str(DATA / name) for name in ("photos", "large", "shrunk", "turned", "rows"))
-RAW, BLOBS = str(DATA / "raw.bin"), str(DATA / "blobs")
+RAW, BLOBS, LATE = str(DATA / "raw.bin"), str(DATA / "blobs"), str(DATA / "late")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

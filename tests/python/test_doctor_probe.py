@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -360,3 +361,18 @@ def test_the_next_epoch_is_made_ready(probe, monkeypatch):
     monkeypatch.setattr(probe, "loops", [])
     with pytest.raises(inside("what_ifs").NotPossible, match="cannot be started again"):
         list(stoker.watch(numbers()))
+
+
+# ---------------------------------------------------------------- the parts of a loader
+
+
+def test_a_decoder_that_sleeps_reads(probe):
+    """A file system in user space: the decoder reads the file, and waits for it."""
+    stages = inside("stages")
+    stages.timers.clear(), stages.cpu.clear()
+    stages.timer("decode", lambda: time.sleep(0.2))()
+    found = stages._decoding(1, [])
+    assert found["read_us"] > 150_000 > found["decode_us"]
+    assert found["cold_read_us"] == found["read_us"]
+    stages.timers["decode"], stages.cpu["decode"] = 0.004, 0.003
+    assert stages._decoding(1, []) == {"decode_us": 4000.0, "read_us": 0.0, "cold_read_us": 0.0}

@@ -237,6 +237,11 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
     reads, count = number(io, "read_calls"), number(io, "read_bytes")
     blocked, kind = f.blocked, section(f.machine, "storage").get("kind")
     slow = f.is_largest("read") or blocked > 0.4 * f.duration * max(1, f.workers)
+    tries = ["fetch", *loaders(f)] if only_reads(f) else [*loaders(f), "pack", "cache"]
+    if f.waits and slow and f.reads_network:
+        took = times(number(f.stages, "read_us") / 1e3)
+        title = f"Every file takes {took} to read, and too few are read at once"
+        return "latency", Suspicion(title, f.wait, [waiting(f), f"{took} for files that were read before"], tries)
     if not f.waits or not f.reads_disk or not slow or not reads or f.reads_little:
         return None
     mean, each = count / reads, number(io, "read_s") or blocked
@@ -246,7 +251,6 @@ def storage(f: Facts) -> tuple[str, Suspicion] | None:
         f"{reads:.0f} reads of {size(mean)} each, {times(latency)} per read",
         f"{size(count / f.duration)} per second from storage ({kind or 'unknown kind'})",
     ]
-    tries = ["fetch", *loaders(f)] if only_reads(f) else [*loaders(f), "pack", "cache"]
     if kind == "network" or latency > 20:
         which, words = "latency", f"Every read from storage takes {times(latency)}, and too few run at once"
     elif mean >= 512e3:

@@ -180,6 +180,12 @@ class Facts:
         return reads_disk(self.run, section(self.m, "loader"))
 
     @property
+    def reads_network(self) -> bool:
+        """Whether files come from a file system that keeps none in memory. FUSE does not count what it reads."""
+        kind = section(self.machine, "storage").get("kind")
+        return kind == "network" and number(self.stages, "read_us") > 1000 and not self.reads_disk
+
+    @property
     def reads_little(self) -> bool:
         """Whether reading was timed, from storage if this run read from there, and takes little of the work."""
         timed = bool(number(self.stages, "cold_read_us")) or not self.reads_disk
