@@ -20,7 +20,15 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "cuda/parcel_sync.h"
+#include "decode/dct_image.h"
+#include "decode/jpeg_groups.h"
 #include "loader.h"
+
+_Static_assert(sizeof(struct parcel_group) == sizeof(struct jpeg_group) &&
+                   (int)PARCEL_CODE_BYTES == (int)JPEG_GROUP_CODES && (int)PARCEL_SCAN_HEAD == (int)JPEG_SCAN_HEAD &&
+                   (int)PARCEL_CHUNK == (int)DCT_CHUNK,
+               "the device reads what the host writes");
 
 enum {
     ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */

@@ -31,7 +31,8 @@ enum {
     PARCEL_PIECE_BITS = 512, /* at least */
     PARCEL_PARTS = 64,       /* of the pieces, for prefix sums */
     PARCEL_ROUNDS = 256,     /* photos take about 10 */
-    PARCEL_SYNC = 512        /* threads */
+    PARCEL_SYNC = 512,       /* threads */
+    PARCEL_SCAN_HEAD = 16    /* bytes in front of those of the scan, as JPEG_SCAN_HEAD */
 };
 
 /* A state. */
@@ -80,7 +81,7 @@ ON_DEVICE struct parcel_scan parcel_scan(const struct parcel *p, const uint8_t *
     const int32_t wide = p->halves_columns ? 16 : 8, high = p->halves_rows ? 16 : 8;
     const uint32_t bits = 8 * parcel_le32(head);
     struct parcel_scan s;
-    s.begin = 8 * (uint32_t)(head + 16 - region);
+    s.begin = 8 * (uint32_t)(head + PARCEL_SCAN_HEAD - region);
     s.end = s.begin + bits;
     s.each = (bits / PARCEL_PIECES + 32) & ~31u;
     s.each = s.each > PARCEL_PIECE_BITS ? s.each : PARCEL_PIECE_BITS;
