@@ -10,13 +10,13 @@
 #include "base/rng.h"
 #include "loader.h"
 
-static struct worker *begin(struct stk_loader *l)
+struct worker *loader_get_begin(struct stk_loader *l)
 {
     pthread_mutex_lock(&l->getting);
     return &l->workers[l->options.threads];
 }
 
-static void end(struct stk_loader *l, struct worker *w)
+void loader_get_end(struct stk_loader *l, struct worker *w)
 {
     arena_done(&w->desk.arena);
     buf_trim(&w->desk.reading.file, 0);
@@ -131,9 +131,9 @@ int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positio
         return STK_ENOMEM;
     b->epoch = epoch;
     b->first = 0;
-    struct worker *w = begin(l);
+    struct worker *w = loader_get_begin(l);
     rc = get_rows(l, w, b, samples, positions, n, e);
-    end(l, w);
+    loader_get_end(l, w);
     if (rc == STK_OK && l->device.cuda)
         rc = loader_device_send(l, b, e);
     return deliver(l, b, rc, out, e);
@@ -171,9 +171,9 @@ int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *
         return STK_ENOMEM;
     t.to->epoch = epoch;
     t.to->first = first;
-    struct worker *w = begin(l);
+    struct worker *w = loader_get_begin(l);
     loader_make_rows(l, w, &t, row);
-    end(l, w);
+    loader_get_end(l, w);
     if (t.bads && t.bads->machine) { /* the batch may be made again, and its bad samples count then */
         bads_free(t.bads->next);
         t.bads->next = NULL;
@@ -276,7 +276,7 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
         return rc;
     if (epoch < 0)
         return error_set(e, STK_EUSAGE, "get", "epoch is %lld; epochs count from 0", (long long)epoch);
-    struct worker *w = begin(l);
+    struct worker *w = loader_get_begin(l);
     struct pick p;
     rc = find(l, w, epoch, sample, position, &p, e);
     if (rc == STK_OK) {
@@ -290,7 +290,7 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
         if (rc != STK_OK)
             loader_blame(l->source, p.index, e);
     }
-    end(l, w);
+    loader_get_end(l, w);
     return rc;
 }
 

@@ -129,6 +129,9 @@ int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
 void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t *at);
 /* Makes one row of a ticket, with that policy. */
 void loader_make_or_replace(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row, struct pick p);
+/* get.c: lends the last worker, for rows outside of the order, and takes it back. */
+struct worker *loader_get_begin(struct stk_loader *l);
+void loader_get_end(struct stk_loader *l, struct worker *w);
 /* loader_again.c: before a batch is delivered, makes those rows again whose scans the device found to be damaged. Adds
  * bad ones to the ticket, whose rows are all those of the batch. Returns false if the ring wants the batch back. */
 bool loader_again(struct stk_loader *l, struct ticket *t);

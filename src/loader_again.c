@@ -78,12 +78,9 @@ bool loader_again(struct stk_loader *l, struct ticket *t)
         loader_device_unsend(t->to);
     if (row == t->rows)
         return true;
-    pthread_mutex_lock(&l->getting);
-    struct worker *w = &l->workers[l->options.threads];
+    struct worker *w = loader_get_begin(l);
     for (; row < t->rows && !ring_wants_back(&l->ring); row = next_damaged(l, t, row + 1, known))
         make(l, w, t, row);
-    arena_done(&w->desk.arena);
-    buf_trim(&w->desk.reading.file, 0);
-    pthread_mutex_unlock(&l->getting);
+    loader_get_end(l, w);
     return !ring_wants_back(&l->ring);
 }
