@@ -16,7 +16,7 @@ def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
 
     limit = None
     if probe.plan.get("cold"):
-        evict(describe.paths_of(getattr(loop.thing, "dataset", None)))
+        evict(describe.files_of(getattr(loop.thing, "dataset", None)))
     loop.open()
     probe.depth += 1
     while True:

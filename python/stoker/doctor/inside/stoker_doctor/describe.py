@@ -58,8 +58,7 @@ def inner(dataset: Any) -> Any:
     for _ in range(8):
         below = getattr(dataset, "dataset", None)
         if below is None:
-            parts = getattr(dataset, "datasets", None)
-            below = parts[0] if isinstance(parts, list | tuple) and parts else None
+            below = next(iter(parts_of(dataset)), None)
         if below is None or transform_of(dataset) is not None:
             return dataset
         dataset = below
@@ -153,6 +152,27 @@ def path_list(dataset: Any) -> Any:
     return None
 
 
-def paths_of(dataset: Any) -> list[str]:
-    """Files that samples are read from, by index, for datasets that keep a list of them."""
+def files_of(dataset: Any) -> list[str]:
+    """All files of a dataset that keeps a list of them."""
+    if parts := parts_of(dataset):
+        return [path for part in parts for path in files_of(part)]
     return [str(one[0] if isinstance(one, list | tuple) else one) for one in path_list(dataset) or ()]
+
+
+def parts_of(dataset: Any) -> list[Any]:
+    """The datasets that one is put together from, as by ConcatDataset."""
+    parts = getattr(dataset, "datasets", None)
+    return list(parts) if isinstance(parts, list | tuple) else []
+
+
+def paths_of(dataset: Any) -> list[str]:
+    """The file of each sample, by index, for datasets that keep a list of them; empty if it is not known."""
+    below, indices = getattr(dataset, "dataset", None), getattr(dataset, "indices", None)
+    if below is not None and indices is not None:
+        paths = paths_of(below)
+        found = [paths[int(i)] for i in indices] if paths else []
+    elif parts := parts_of(dataset):
+        found = [path for part in parts for path in paths_of(part)]
+    else:
+        found = files_of(dataset)
+    return found if len(found) == length(dataset) else []

@@ -43,14 +43,14 @@ def is_ignored(images: Any, dataset: Any, path: str) -> bool | None:
 
     It must return the same for the same picture, and something else for another one.
     """
-    entries = describe.path_list(dataset)
-    if not isinstance(entries, list):
+    entries, files = describe.path_list(dataset), describe.files_of(dataset)
+    if not isinstance(entries, list) or path not in files:
         return None
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, os.path.basename(os.path.dirname(path)))  # labels may be in the path
         os.makedirs(place, exist_ok=True)
         copy = os.path.join(place, os.path.basename(path))
-        at = describe.paths_of(dataset).index(path)
+        at = files.index(path)
         before = entries[at]
         entries[at] = (copy, *before[1:]) if isinstance(before, list | tuple) else type(before)(copy)
         try:

@@ -115,6 +115,7 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
         dataset[chosen[0]]  # imports and opens files
         timers.clear()
         cpu.clear()
+        opened.clear()
         for index in chosen:
             t0 = probe.clock()
             sample = dataset[index]
@@ -128,7 +129,8 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
     whole = sum(t for t, _ in times) / 1e3
     times = _again(dataset, times)
     done = len(times)
-    files = [paths[i] for _, i in times if i < len(paths)] if paths else opened
+    parts_of_files = len(set(opened)) < len(opened)
+    files = [paths[i] for _, i in times] if paths else [] if parts_of_files else opened
     stages: dict[str, Any] = {
         "samples": done,
         **_decoding(done, files),
@@ -152,12 +154,13 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
     _distribution(times, paths)
     _image(sizes, samples)
     _bytes(paths, n)
-    exif.check(dataset, [paths[i] for _, i in times if i < len(paths)])
+    exif.check(dataset, [paths[i] for _, i in times] if paths else [])
 
 
 def _decoding(samples: int, files: list[str]) -> dict[str, float]:
     """Time to decode a sample, and to read it from memory and from storage. Decoders read files themselves."""
-    read, cold = _read_us(files), _read_us(files[:COLD], cold=True)
+    each = len(files) / samples
+    read, cold = each * _read_us(files), each * _read_us(files[:COLD], cold=True)
     whole, used = 1e6 * timers["decode"] / samples, 1e6 * cpu["decode"] / samples
     decode = max(0.0, whole - read)
     if decode > ASLEEP * used:
@@ -305,8 +308,10 @@ def _decodes(stats: Any, one: dict[str, Any]) -> bool:
 
 def _read_us(files: list[str], cold: bool = False) -> float:
     """Microseconds to read a file, from memory or from storage."""
-    took, count = 0.0, 0
+    took, count, until = 0.0, 0, probe.clock() + SECONDS / 3
     for path in files:
+        if probe.clock() > until:
+            break
         try:
             fd = os.open(path, os.O_RDONLY)
         except OSError:
@@ -374,7 +379,7 @@ def _distribution(times: list[tuple[float, int]], paths: list[str]) -> None:
     }
     probe.extra["fast"] = [i for t, i in times if t <= 4 * at(0.5)]
     probe.extra["slowest"] = [
-        {"index": i, "path": os.path.abspath(paths[i]) if i < len(paths) else None, "ms": t}
+        {"index": i, "path": os.path.abspath(paths[i]) if paths else None, "ms": t}
         for t, i in reversed(ordered[-10:])
     ]
 
