@@ -16,7 +16,7 @@ from typing import Any
 from . import alone, describe, probe
 from .hooks import after
 
-DATA_LOADER = "torch.utils.data.dataloader"
+DATA_LOADER, WORKER = "torch.utils.data.dataloader", "torch.utils.data._utils.worker"
 THROUGH_STOKER: dict[str, dict[str, Any]] = {
     "stoker": {},
     "cache": {"cache": "dct"},
@@ -54,7 +54,8 @@ def install(plan: dict[str, Any]) -> None:
         if name == "pin":
             after("torch._tensor", _non_blocking)
     elif name == "without":
-        after(DATA_LOADER, functools.partial(_before_iteration, change=lambda loader: leave_out(loader, value)))
+        after(DATA_LOADER, functools.partial(_before_iteration, change=lambda loader: leave_out(loader.dataset, value)))
+        after(WORKER, functools.partial(_in_workers, name=value))
     elif name in DATASETS:
         after(DATA_LOADER, functools.partial(_before_iteration, change=DATASETS[name]))
     elif name in LOADERS:
@@ -99,7 +100,7 @@ def _other_loader(loop: probe.Loop, name: str, value: str) -> None:
     if name in OF_TORCH or name in ARGUMENTS or name in DATASETS or name in LOADERS:
         raise NotPossible(f"not supported for {LOADER_WORDS.get(loop.kind, loop.kind)}")
     if name == "without":
-        leave_out(loop.thing, value)
+        leave_out(getattr(loop.thing, "dataset", None), value)
         probe.extra["applied"] = True
 
 
@@ -124,7 +125,7 @@ def read_from_storage(loader: Any) -> None:
     """
     if probe.plan.get("reads_disk") and is_target(loader) and not loader.__dict__.get("_doctor_evicted"):
         object.__setattr__(loader, "_doctor_evicted", True)
-        alone.evict(describe.paths_of(getattr(loader, "dataset", None)))
+        alone.evict(describe.files_of(getattr(loader, "dataset", None)))
 
 
 # ---------------------------------------------------------------- Stoker
@@ -194,9 +195,8 @@ def _arguments(module: Any, change: Callable[[dict[str, Any]], None]) -> None:
     def __init__(self: Any, *args: Any, **keywords: Any) -> None:
         at = (probe.plan.get("loader") or {}).get("at")
         if at is None or probe.place() == at:
-            bound = signature.bind(self, *args, **keywords)
-            bound.arguments.pop("self")
-            given = {**bound.arguments, **bound.arguments.pop("kwargs", {})}
+            given = dict(signature.bind(self, *args, **keywords).arguments)
+            given.pop("self")
             change(given)
             probe.extra["applied"] = True
             original(self, **given)
@@ -354,17 +354,24 @@ def unchanged(*values: Any, **keywords: Any) -> Any:
     return values[0] if values else None
 
 
-def _empty(function: Any) -> None:
-    """Also for references that the script has taken already."""
-    if not function.__code__.co_freevars:
-        function.__code__ = unchanged.__code__
+def _in_workers(module: Any, name: str) -> None:
+    """Workers that are not forked import the script anew, with all its functions."""
+    original = module._worker_loop
+
+    @functools.wraps(original)
+    def _worker_loop(kind: Any, dataset: Any, *args: Any, **keywords: Any) -> None:
+        try:
+            leave_out(dataset, name)
+        except NotPossible:  # it was left out before this worker was forked
+            pass
+        original(kind, dataset, *args, **keywords)
+
+    module._worker_loop = _worker_loop
 
 
-def leave_out(loader: Any, name: str) -> None:
+def leave_out(dataset: Any, name: str) -> None:
     """Replaces a transform, or a function of the user, by one that does nothing."""
-    from . import describe
-
-    below = describe.inner(getattr(loader, "dataset", None))
+    below = describe.inner(dataset)
     whole = describe.transform_of(below)
     several = getattr(whole, "transforms", None)
     found = False
@@ -376,8 +383,10 @@ def leave_out(loader: Any, name: str) -> None:
         path = getattr(module, "__file__", None)
         function = getattr(module, "__dict__", {}).get(name)
         if isinstance(path, str) and not probe.is_library(path) and inspect.isfunction(function):
-            _empty(function)
-            setattr(module, name, unchanged)
+            if function.__code__.co_freevars:
+                setattr(module, name, unchanged)
+            else:  # also for references that the script has taken already, and that workers find by this name
+                function.__code__ = unchanged.__code__
             found = True
     method = getattr(type(below), name, None)
     if inspect.isfunction(method):
@@ -392,18 +401,16 @@ STORED = 64  # images
 
 def _store_smaller(loader: Any) -> None:
     """Stores some images as large as they are needed, and reads only these; labels stay."""
-    from . import describe
-
     below = describe.inner(loader.dataset)
     samples = getattr(below, "samples", None)
     needed = (probe.plan.get("image") or {}).get("needed_width")
-    if not needed or not isinstance(samples, list) or not describe.paths_of(below):
+    if not needed or not isinstance(samples, list) or not describe.files_of(below):
         raise NotPossible("the dataset has no list of image files")
     images = import_module("PIL.Image")
     copies = []
     folder = os.path.join(probe.plan["scratch"], "smaller")
     os.makedirs(folder, exist_ok=True)
-    for i, path in enumerate(describe.paths_of(below)[:: max(1, len(samples) // STORED)][:STORED]):
+    for i, path in enumerate(describe.files_of(below)[:: max(1, len(samples) // STORED)][:STORED]):
         with images.open(path) as image:
             short = int(1.15 * needed)
             image.draft("RGB", (short, short))
