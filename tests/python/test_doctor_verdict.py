@@ -12,6 +12,7 @@ import pytest
 from stoker.doctor import report, verdict
 from stoker.doctor.alarms import ALARMS
 from stoker.doctor.causes import RULES
+from stoker.doctor.facts import Facts
 
 # The what-if that would have proved the cause came second when these were recorded, and time was up before it.
 NOT_TRIED = {"host-sync": "no-sync", "sync-copy": "pin"}
@@ -200,7 +201,7 @@ def test_alarms_need_no_what_if(name):
 def test_a_loss_that_is_nan_only_once():
     m = cases.measurement(cases.busy(loss=[1.0, None, 1.0, 1.0]), checks={"loss_nan_step": 1})
     (alarm,) = verdict.judge(m)["alarms"]
-    assert (alarm["title"], alarm["evidence"]) == ("The loss is NaN in step 1", ["1 of 4 losses are NaN"])
+    assert (alarm["title"], alarm["evidence"]) == ("The loss is NaN or infinite in step 1", ["1 of 4 losses are NaN or infinite"])
 
 
 def test_memory_that_grows_at_an_uneven_pace():
@@ -376,3 +377,37 @@ MODULES = "__main__ alarms causes edits facts html_parts remedies report tensorb
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_the_modules(name):
     assert doctest.testmod(importlib.import_module(f"stoker.doctor.{name}")).failed == 0
+
+
+def test_a_gain_within_the_noise_of_its_run_proves_nothing():
+    noisy = cases.run("stoker", 700, wait=1.0, compute=15.0, noise=0.08)
+    assert verdict.judge(cases.measurement(cases.slow(noise=0.005), *cases.CEILINGS, noisy))["verdict"] is None
+    noisy["noise"] = 0.01
+    assert verdict.judge(cases.measurement(cases.slow(noise=0.005), *cases.CEILINGS, noisy))["verdict"]
+
+
+def test_what_limits_the_next_run_is_not_the_loader_that_was_replaced():
+    waits = cases.run("stoker", 1000, wait=12.0, compute=15.0, cpu=cases.IDLE)
+    m = cases.measurement(cases.slow(), *cases.CEILINGS, waits, loader={"persistent": False})
+    facts = Facts(m, waits)
+    assert (facts.workers, facts.starts_workers, facts.loader["kind"]) == (0, False, "stoker")
+    assert verdict.judge(m)["next"] is None
+
+
+def test_workers_of_all_ranks_share_the_cpus():
+    ranks = [{"rank": i, "step_ms": 50.0, "wait_share": 0.1} for i in range(4)]
+    cpu = {**cases.IDLE, "all": 8.0}
+    base = cases.slow(wait=2.0, cpu=cpu, ranks=ranks)
+    m = cases.measurement(base, cases.MODEL, machine={"cpus": 8}, loader={"workers": 6}, stages=None)
+    facts = Facts(m, base)
+    assert (facts.all_workers, facts.fewer_workers(), facts.more_workers()) == (24, 2, 12)
+    assert "many-workers" in {rule.id for rule, _ in verdict.suspicions(m, base)}
+    less = {**base, "io": {"read_bytes": 60 * 32 * 2048, "read_calls": 0, "major_faults": 0, "blocked_s": 0.0}}
+    assert not facts.reads_disk and not Facts(m, less).reads_disk
+
+
+def test_small_reads_of_mapped_files_are_no_matter_of_bandwidth():
+    mapped = {"read_bytes": 60 * 32 * 110_000, "read_calls": 40, "major_faults": 60 * 32 * 27, "blocked_s": 2.9}
+    stages = {"read_us": 60, "decode_us": 0, "transforms": [], "cold_read_us": 9000}
+    m = cases.measurement(cases.slow(io=mapped), *cases.CEILINGS, stages=stages)
+    assert "storage-iops" in {rule.id for rule, _ in verdict.suspicions(m, m["runs"][0])}

@@ -167,7 +167,7 @@ def cpu_quota(f: Facts) -> Suspicion | None:
         f"a quota of {cpus_text(quota)} on a machine with {f.cpus}",
         f"stopped by the quota for {percent(share)} of the time",
     ]
-    tries = [f"workers={max(1, int(quota))}"] if f.workers > quota else []
+    tries = [f"workers={f.fewer_workers()}"] if f.all_workers > quota else []
     return Suspicion(
         f"The container may use {quota:.3g} of {f.cpus} CPUs, and the script starts work for more",
         share,
@@ -179,21 +179,21 @@ def cpu_quota(f: Facts) -> Suspicion | None:
 
 def threads(f: Facts) -> Suspicion | None:
     count = number(f.run, "cpu", "threads")
-    own = 3 * (f.workers + 1)  # that every process has without any pool
+    own = 4 * (f.all_workers + f.ranks)  # without pools: three per process, and one in the script per worker
     if not f.workers or count < 2 * f.cores + own or f.idle_cores > 0.25 * f.cores:
         return None
     title = f"{count:.0f} threads compete for {f.cores:.3g} CPUs"
-    evidence = [f"{f.workers} workers, each with a pool of threads (OpenMP, MKL, OpenCV or torch)"]
+    evidence = [f"{f.all_workers} workers, each with a pool of threads (OpenMP, MKL, OpenCV or torch)"]
     return Suspicion(title, 0.3, evidence, ["threads=1"])
 
 
 def many_workers(f: Facts) -> Suspicion | None:
     fewer = f.fewer_workers()
-    if f.workers <= max(fewer, 1.5 * f.cores) or f.idle_cores > 0.25 * f.cores:
+    if f.workers <= fewer or f.all_workers <= 1.5 * f.cores or f.idle_cores > 0.25 * f.cores:
         return None
     evidence = [f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
     return Suspicion(
-        f"{f.workers} workers on {f.cores:.3g} CPUs take time from the training itself",
+        f"{f.all_workers} workers on {f.cores:.3g} CPUs take time from the training itself",
         0.2,
         evidence,
         [f"workers={fewer}"],
@@ -234,9 +234,9 @@ def page_cache(f: Facts) -> Suspicion | None:
 def storage(f: Facts) -> tuple[str, Suspicion] | None:
     """Which of the three limits of storage it is, and the words for it."""
     io = section(f.run, "io")
-    reads, count = number(io, "read_calls"), number(io, "read_bytes")
+    reads, count = number(io, "read_calls") + number(io, "major_faults"), number(io, "read_bytes")
     blocked, kind = f.blocked, section(f.machine, "storage").get("kind")
-    slow = f.is_largest("read") or blocked > 0.4 * f.duration * max(1, f.workers)
+    slow = f.is_largest("read") or blocked > 0.4 * f.duration * max(f.ranks, f.all_workers)
     tries = ["fetch", *loaders(f)] if only_reads(f) else [*loaders(f), "pack", "cache"]
     if f.waits and slow and f.reads_network:
         took = times(number(f.stages, "read_us") / 1e3)

@@ -13,6 +13,7 @@ Run = dict[str, Any]
 AS_IS, MODEL, LOADER, COLD = "as-is", "model", "loader", "loader-cold"
 PARTS = ("wait", "copy", "compute", "host")
 NO_STALLS = ("no-evaluation", "no-checkpoint")
+BY_STOKER = ("stoker", "cache", "device", "draft", "pack")  # what-ifs whose loader is Stoker's
 STEADY_STEPS = 20  # fewer steps give an unreliable median
 
 
@@ -91,13 +92,15 @@ class Facts:
 
     def __init__(self, m: Measurement, run: Run) -> None:
         self.m, self.run = m, run
-        self.loader, self.machine = section(m, "loader"), section(m, "machine")
+        what, _, value = str(run.get("name")).partition("=")
+        self.loader, self.machine = {**section(m, "loader"), **changed_loader(what, value)}, section(m, "machine")
         # Stages were measured with the user's loader: they do not describe another one.
         self.stages = section(m, "stages") if run.get("name") == AS_IS else {}
         self.cpus = int(number(self.machine, "cpus")) or 1
         self.cores = min(self.cpus, number(self.machine, "quota") or self.cpus)
-        what, _, value = str(run.get("name")).partition("=")
-        self.workers = int(value) if what == "workers" else int(number(self.loader, "workers"))
+        self.ranks = max(1, len(items(run, "ranks")))
+        self.workers = int(number(self.loader, "workers"))  # of one rank
+        self.all_workers = self.ranks * self.workers
         self.has_gpu = bool(items(self.machine, "gpus"))
         self.step = step_ms(run)
         self.wait = number(run, "wait_share") or self.share("wait")
@@ -197,7 +200,7 @@ class Facts:
         known = number(self.run, "io", "blocked_s")  # 0 where the kernel does not count it
         if known or self.wait < 0.3 or not self.workers:
             return known
-        return max(0.0, self.workers - number(self.run, "cpu", "workers")) * self.duration
+        return max(0.0, self.all_workers - number(self.run, "cpu", "workers")) * self.duration
 
     @property
     def idle_cores(self) -> float:
@@ -216,11 +219,11 @@ class Facts:
 
     def more_workers(self) -> int:
         """A number of workers that may be enough: one per core, or twice as many where cores are idle with that."""
-        per_core = max(2, int(self.cores))
+        per_core = max(2, self.fewer_workers())
         return per_core if self.workers < per_core else min(32, 2 * self.workers)
 
     def fewer_workers(self) -> int:
-        return max(1, int(self.cores))
+        return max(1, int(self.cores / self.ranks))
 
     @property
     def memory(self) -> float:
@@ -231,9 +234,16 @@ class Facts:
         return number(self.loader, "bytes")
 
 
+def changed_loader(what: str, value: str) -> dict[str, Any]:
+    """How a what-if changes the loader of the script."""
+    if what in BY_STOKER:
+        return {"kind": "stoker", "workers": 0}
+    return {"workers": int(value)} if what == "workers" else {"persistent": True} if what == "persistent" else {}
+
+
 def reads_disk(run: Run | None, loader: dict[str, Any]) -> bool:
     """Whether at least a quarter of the bytes came from storage; without sizes, whether 4 KB per sample did."""
-    samples = number(run, "steps") * number(loader, "batch_size")
+    samples = number(run, "steps") * number(loader, "batch_size") * max(1, len(items(run, "ranks")))
     if not run or not samples:
         return False
     each = number(run, "io", "read_bytes") / samples

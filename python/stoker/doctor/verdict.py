@@ -6,6 +6,7 @@ A cause is a verdict only if a what-if that removes it was run and made the scri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,12 +106,17 @@ def _proof(m: Measurement, found: Suspicion, least: float) -> tuple[str, float |
     done = [(name, run) for name in found.tries if (run := run_of(m, name)) and not doubt(m, run)]
     if base is not None and base.get("status", "ok") != "ok":
         return (done[0][0], None) if done else None
-    least = max(least, 1 + 3 * noise([base] if base else []))
-    gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= max(least, 1 + disturbed(m, run))]
+    gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= max(least, 1 + _doubtful(m, run))]
     most = max((gain for _, gain in gains), default=0.0)
     if (test := run_of(m, found.test)) and not doubt(m, test) and found.test not in dict(gains):
         return None
     return next(((name, gain) for name, gain in gains if gain >= NEAR * most), None)
+
+
+def _doubtful(m: Measurement, run: Run) -> float:
+    """How much a what-if may gain by accident."""
+    base = _as_is(m)
+    return max(disturbed(m, run), 3 * math.hypot(noise([base] if base else []), noise([run])))
 
 
 DISTURBED = 0.2  # of the CPUs
