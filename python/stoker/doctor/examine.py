@@ -13,7 +13,7 @@ from typing import Any
 
 from .._types import counted
 from . import edits, machine, runner
-from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, section
+from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, run_of, section
 from .remedies import label, remedy
 from .verdict import is_put_off, judge, wanted
 
@@ -145,21 +145,17 @@ class Examination:
                 busy = number(gpu, "kernel_ms") / max(1e-9, number(base, "step_ms", "median"))
                 base["gpu"] = {**section(base, "gpu"), "kernels": gpu["kernels"], "busy": min(1.0, busy)}
 
-    def _fill_waiting(self) -> None:
+    def _fill_waiting(self, run: dict[str, Any]) -> None:
         """Estimates waiting as step time minus model time, where the host cannot time it."""
-        base, model = (next((r for r in self.document["runs"] if r["name"] == n), None) for n in (AS_IS, MODEL))
-        if not base or not model or model["status"] != "ok":
+        model = run_of(self.document, MODEL)
+        hidden = run.get("in_graph")
+        if not model or not (hidden or (run["name"] == AS_IS and self.document["framework"] == "jax")):
             return
-        hidden = base.get("in_graph")
-        if not hidden and self.document["framework"] != "jax":
-            return
-        mean = number(base, "step_ms", "mean")
+        mean = number(run, "step_ms", "mean")
         most = max(0.0, mean - number(model, "step_ms", "mean"))
-        wait = most if hidden else min(number(base, "wait_ms", "mean"), most)
-        base["compute_ms"]["mean"] = max(
-            0.0, number(base, "compute_ms", "mean") + number(base, "wait_ms", "mean") - wait
-        )
-        base["wait_ms"]["mean"], base["wait_share"] = wait, wait / mean if mean else 0.0
+        wait = most if hidden else min(number(run, "wait_ms", "mean"), most)
+        run["compute_ms"]["mean"] = max(0.0, number(run, "compute_ms", "mean") + number(run, "wait_ms", "mean") - wait)
+        run["wait_ms"]["mean"], run["wait_share"] = wait, wait / mean if mean else 0.0
 
     # ---------------------------------------------------------------- experiments
 
@@ -172,7 +168,8 @@ class Examination:
         self.updates = number(record, "updates")
         self.document["loader"] = record.get("loader") or {}
         self.document["framework"] = record.get("framework")
-        self.document["overhead"] = run.pop("overhead", {})
+        watching = self.last.history.taken / max(1e-3, self.last.seconds)
+        self.document["overhead"] = {**run.pop("overhead", {}), "watching": watching}
         self.document["disabled"] = record.get("disabled") or []
         taken = [section(section(r, "checks"), "taken") for r in self.last.records]
         checks = {key: value for key, value in section(record, "checks").items() if key != "taken"}
@@ -190,8 +187,8 @@ class Examination:
 
     def ceilings(self) -> None:
         self.run(MODEL, "ceiling", "model")
-        self._fill_waiting()
         base = self.document["runs"][0]
+        self._fill_waiting(base)
         if base.get("ranks"):
             alone = self.what_if("local-gradients")
             if alone["status"] == "ok":
@@ -224,7 +221,10 @@ class Examination:
     def what_if(self, name: str) -> dict[str, Any]:
         image = self.document["loader"].get("image")
         disk = reads_disk(self.document["runs"][0], self.document["loader"])
-        return self.run(name, "what-if", "what-if", what_if=name, fast=self.fast, image=image, reads_disk=disk)
+        run = self.run(name, "what-if", "what-if", what_if=name, fast=self.fast, image=image, reads_disk=disk)
+        if run["status"] == "ok":
+            self._fill_waiting(run)
+        return run
 
     def what_ifs(self) -> None:
         """Those that the verdict needs, then those that the user asked for."""
@@ -292,7 +292,7 @@ def few_words(numbers: dict[str, Any], result: runner.Result) -> str:
     )
 
 
-LABELS = 32  # that are the same in the same order, of at least 4 classes: no accident
+LABELS = 32  # so many equal labels in the same order, of 4 classes or more, are no coincidence
 
 
 def duplicates(taken: list[dict[str, Any]]) -> dict[str, Any]:

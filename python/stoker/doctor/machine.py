@@ -153,7 +153,7 @@ def sample(pid: int) -> Sample | None:
     return Sample(
         pid,
         (int(words[11]) + int(words[12])) / TICKS,
-        _memory(pid) or int(words[21]) * PAGE,
+        int(words[21]) * PAGE,
         int(words[17]),
         int(words[9]),
         int(io.get("read_bytes", 0)),
@@ -162,12 +162,15 @@ def sample(pid: int) -> Sample | None:
     )
 
 
-def _memory(pid: int) -> int:
-    """Proportional set size in bytes; 0 if the kernel does not report it."""
+def _own_memory(pid: int) -> int:
+    """Proportional set size in bytes; 0 if the kernel does not report it. The memory is locked meanwhile."""
     for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+LOCKED = 0.005  # of the time, for which asking for shared memory may lock the memory of processes
 
 
 class History:
@@ -178,13 +181,28 @@ class History:
         self.moments: list[tuple[float, dict[int, Sample], float]] = []
         self.idle: list[tuple[float, float | None]] = []
         self.gpus: list[tuple[float, list[Reading]]] = []
+        self.taken = 0.0  # CPU seconds for looking
+        self._shared: dict[int, tuple[float, int]] = {}  # when to ask again, and bytes that others count
         self._nvml = Nvml()
 
     def look(self) -> None:
+        began = time.process_time()
         found = {s.pid: s for pid in children(self.root) if (s := sample(pid))}
+        found = {pid: self._without_shared(s, len(found)) for pid, s in found.items()}
         self.moments.append((time.perf_counter(), found, throttled()))
         self.idle.append((time.perf_counter(), idle()))
         self.gpus.append((time.perf_counter(), self._nvml.read()))
+        self.taken += time.process_time() - began
+
+    def _without_shared(self, s: Sample, processes: int) -> Sample:
+        """Counts shared memory once. It is asked for rarely, and assumed to stay the same in between."""
+        now = time.perf_counter()
+        due, shared = self._shared.get(s.pid, (0.0, 0))
+        if now >= due:
+            own = _own_memory(s.pid)
+            shared = s.rss - own if own else 0
+            self._shared[s.pid] = now + processes * (time.perf_counter() - now) / LOCKED, shared
+        return s._replace(rss=max(0, s.rss - shared))
 
     def within(self, begin: float, end: float) -> list[tuple[float, dict[int, Sample], float]]:
         """The moments of a window, and the last one before it."""
