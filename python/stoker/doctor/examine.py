@@ -14,7 +14,7 @@ from typing import Any
 from .._types import counted
 from . import edits, machine, runner
 from .facts import AS_IS, COLD, LOADER, MODEL, Facts, Measurement, number, reads_disk, run_of, section
-from .remedies import label, remedy
+from .remedies import IN_TENSORFLOW, label, remedy
 from .verdict import is_put_off, judge, wanted
 
 SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
@@ -126,7 +126,8 @@ class Examination:
                 run["status"], run["reason"] = "failed", not_applied(section(record, "extra"))
             elif name.startswith("without=") and self.updates and not number(record, "updates"):
                 run["status"], run["reason"] = "failed", "without it, the script does not train"
-            run["change"] = remedy(name).advice
+            tensorflow = IN_TENSORFLOW if self.document["framework"] == "tensorflow" else {}
+            run["change"] = tensorflow.get(name) or remedy(name).advice
             run["diff"] = edits.diff(self.document, name)
         if run.get("inference"):  # nothing of its training was changed
             run = {key: run[key] for key in ("name", "kind", "status", "reason", "inference", "change", "diff")}

@@ -73,6 +73,12 @@ REMEDIES = {
     "int8": Remedy("int8 quantisation", "quantise the model for inference", True),
 }
 
+IN_TENSORFLOW = {  # what to do instead
+    "amp-bf16": 'keras.mixed_precision.set_global_policy("mixed_bfloat16")',
+    "amp-fp16": 'keras.mixed_precision.set_global_policy("mixed_float16")',
+    "compile": "pass jit_compile=True to compile() of Keras, or to tf.function",
+}
+
 DISTILLATION = (
     "The model is the limit. A lighter model is faster (--try half-channels,depthwise); distillation, which trains it "
     "on the outputs of this one, helps to keep the accuracy."

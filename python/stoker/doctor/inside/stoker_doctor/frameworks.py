@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What-ifs for TensorFlow's input pipelines and for JAX."""
+"""What-ifs for TensorFlow's input pipelines and functions, and for JAX."""
 
 from __future__ import annotations
 
@@ -61,6 +61,25 @@ def note_tape(module: Any) -> None:
     module.GradientTape.gradient = gradient
 
 
+def compile_functions(tensorflow: Any) -> None:
+    """The tf.functions of the script are compiled with XLA."""
+    original = tensorflow.function
+
+    @functools.wraps(original)
+    def function(*args: Any, **keywords: Any) -> Any:
+        if is_called_by_script():
+            probe.extra["applied"] = True
+            keywords["jit_compile"] = True
+        return original(*args, **keywords)
+
+    tensorflow.function = function
+
+
+def is_called_by_script() -> bool:
+    """Whether the caller of the function that asks is no library."""
+    return not probe.is_library(os.path.abspath(sys._getframe(2).f_code.co_filename))
+
+
 # ---------------------------------------------------------------- JAX
 
 
@@ -70,7 +89,7 @@ def note_jit(jax: Any) -> None:
 
     @functools.wraps(original)
     def jit(*args: Any, **keywords: Any) -> Any:
-        if not probe.is_library(os.path.abspath(sys._getframe(1).f_code.co_filename)):
+        if is_called_by_script():
             probe.extra["jitted"] = True
         return original(*args, **keywords)
 

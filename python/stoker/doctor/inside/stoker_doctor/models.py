@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from . import probe
+from . import frameworks, probe
 from .hooks import after
 from .what_ifs import NotPossible
 
@@ -45,6 +45,8 @@ def install(name: str) -> None:
         raise NotPossible(f"unknown what-if {name!r}")
     if name in KERAS:
         after("keras", KERAS[name])
+    if name == "compile":
+        after("tensorflow", frameworks.compile_functions)
 
 
 # ---------------------------------------------------------------- calls of the outermost module
