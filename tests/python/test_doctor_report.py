@@ -159,11 +159,12 @@ NAMES = ["workers=4", "pin", *edits.EDITS]
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_patches_apply(script, name, tmp_path):
-    file = tmp_path / "src" / "train.py"
+    folder = "my src" if script == "plain" else "src"
+    file = tmp_path / folder / "train.py"
     file.parent.mkdir()
     file.write_bytes(SCRIPTS[script].encode())
     base = cases.slow(copies={"pinned": True, "non_blocking": False, "at": []})
-    diff = edits.diff(cases.measurement(base, loader={"at": f"src/train.py:{LINES[script]}"}), name, tmp_path)
+    diff = edits.diff(cases.measurement(base, loader={"at": f"{folder}/train.py:{LINES[script]}"}), name, tmp_path)
     assert diff, "every script here can be changed so"
     assert file.read_bytes() == SCRIPTS[script].encode()  # never in place
     patch = report.patch({"verdict": {"title": "It is slow.", "diff": diff}})
@@ -252,7 +253,8 @@ def test_only_copies_that_were_seen_become_non_blocking(tmp_path, at, expected):
 )
 def test_what_is_not_safe_is_no_patch(tmp_path, name, before, after):
     (tmp_path / "train.py").write_bytes(before.encode())
-    diff = edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), name, tmp_path)
+    line = before.count("\n", 0, before.find("DataLoader(")) + 1
+    diff = edits.diff(cases.measurement(cases.slow(), loader={"at": f"train.py:{line}"}), name, tmp_path)
     assert (diff and [line[1:] for line in diff.split("\n") if line[:1] == "+"][-1]) == after
 
 
@@ -266,6 +268,11 @@ def test_without_workers_their_options_are_reset(tmp_path):
 def test_two_loaders_on_one_line_are_no_patch(tmp_path):
     """It is not known which of them is slow."""
     (tmp_path / "train.py").write_text("fit(DataLoader(train, 8), DataLoader(val, 8))\n")
+    assert edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=2", tmp_path) is None
+
+
+def test_another_loader_of_the_file_is_left_alone(tmp_path):
+    (tmp_path / "train.py").write_text("train = MyLoader(a)\nval = DataLoader(b)\n")
     assert edits.diff(cases.measurement(cases.slow(), loader={"at": "train.py:1"}), "workers=2", tmp_path) is None
 
 

@@ -79,12 +79,11 @@ SHORT = 5  # arguments before num_workers, which may also be given without their
 
 
 def _loader_call(source: str, line: int) -> ast.Call | None:
-    """The DataLoader call that covers a line; the only one there is, where no line is known.
+    """The DataLoader call that covers a line.
 
     None if several are on that line: it is not known which of them is slow.
     """
-    calls = [*_calls(source, "DataLoader")]
-    here = [c for c in calls if c.lineno <= line <= (c.end_lineno or c.lineno)] or calls
+    here = [c for c in _calls(source, "DataLoader") if c.lineno <= line <= (c.end_lineno or c.lineno)]
     if len(here) != 1 or len(here[0].args) > SHORT or any(isinstance(one, ast.Starred) for one in here[0].args):
         return None
     return here[0]
@@ -325,6 +324,7 @@ def diff(m: Measurement, name: str, folder: str | os.PathLike[str] = ".") -> str
 
 
 def unified(before: str, after: str, path: str) -> str:
-    """A diff that marks a last line without a newline as patch expects it."""
-    lines = difflib.unified_diff(lines_of(before), lines_of(after), f"a/{path}", f"b/{path}")
+    """A diff that marks a last line without a newline, and the end of a path with a space, as patch expects it."""
+    name = f"{path}\t" if " " in path else path
+    lines = difflib.unified_diff(lines_of(before), lines_of(after), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
