@@ -304,6 +304,14 @@ def test_what_is_printed_can_always_be_printed(tmp_path, monkeypatch):
     assert "NaN" not in (tmp_path / "x.json").read_text()
 
 
+def test_the_document_is_alone_on_stdout(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(main.report, "patch", lambda document: "")
+    main.write(cases.measurement(cases.busy()), {"json": "-", "apply": True})
+    out, error = capsys.readouterr()
+    assert json.loads(out) and "wrote doctor.patch" in error
+
+
 def test_what_was_asked_for_runs_in_addition(script):
     """The what-if that proves the cause runs first, and again none that has run."""
     one = script("", tries=["stoker", "workers=4"])
@@ -365,6 +373,24 @@ TEXTS = (
 LENGTHS = scripts.JAX.replace("size=(8, 16))", "size=(8, rng.integers(4, 20), 16))").replace(
     "x @ w)", "(x @ w).mean(1))"
 )
+COMPILED = """
+import tensorflow as tf
+
+w = tf.Variable(tf.zeros((16, 4)))
+data = tf.data.Dataset.from_tensor_slices((tf.random.normal((64, 16)), tf.zeros((64,), tf.int32))).batch(8)
+
+
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, x @ w))
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+
+
+while True:
+    for x, y in data:
+        step(x, y)
+"""
 WHAT_IFS = {  # a script and the packages that it needs
     "fetch": (PLAIN.replace("range(epochs)", "range(10**6)"), "torch"),
     "collate": (TEXTS, "torch"),  # whose samples torch would stack to something else
@@ -372,6 +398,7 @@ WHAT_IFS = {  # a script and the packages that it needs
     "draft": (IMAGES, "torchvision"),
     "fixed-shapes": (LENGTHS, "jax"),
     "jit": (scripts.JAX.replace("@jax.jit\n", ""), "jax"),
+    "compile": (COMPILED, "tensorflow"),
     "parallel": (scripts.TENSORFLOW.replace(".batch(8)", ".map(lambda x, y: (2 * x, y)).batch(8)"), "tensorflow"),
 }
 
@@ -423,6 +450,40 @@ def test_a_function_that_trains_cannot_be_left_out(script):
     assert one.as_is()
     left_out = one.what_if("without=step")
     assert (left_out["status"], left_out["reason"]) == ("failed", "without it, the script does not train")
+
+
+SPAWNED = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+def add(x):
+    return x + 1
+
+
+class Zeros(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return add(torch.zeros(1))
+
+
+if __name__ == "__main__":
+    loader = DataLoader(Zeros(), 4, num_workers=1, multiprocessing_context="spawn", persistent_workers=True)
+    weight = torch.ones(1, requires_grad=True)
+    for epoch in range(10):
+        for x in loader:
+            (x * weight).sum().backward()
+"""
+
+
+def test_a_function_is_left_out_of_workers_that_are_not_forked(script):
+    pytest.importorskip("torch")
+    one = script(SPAWNED, steps=8)
+    assert one.as_is() and set(one.document["runs"][0]["loss"]) == {4.0}
+    left_out = one.what_if("without=add")
+    assert left_out["status"] == "ok" and set(left_out["loss"]) == {0.0}
 
 
 def test_what_is_kept_does_not_fragment_the_memory():

@@ -90,8 +90,10 @@ def parse(words: list[str]) -> tuple[dict[str, Any], list[str], bool]:
             if not equals and words and words[0].endswith(".json"):
                 value = words.pop(0)
             options["json"] = value or "-"
-        elif name in ("--apply", "--help", "-h"):
-            options[name.lstrip("-")[0:5]] = True
+        elif name == "--apply":
+            options["apply"] = True
+        elif name in ("--help", "-h"):
+            options["help"] = True
         else:
             raise UsageError(f"unknown option {name}; options of the script come after its name")
     return options, [], False
@@ -195,7 +197,7 @@ def main(arguments: list[str]) -> int:
         if arguments[:1] == ["compare"]:
             return compare(arguments[1:])
         options, words, is_command = parse(arguments)
-        if options.get("help") or options.get("h") or not arguments:
+        if options.get("help") or not arguments:
             print(HELP, end="")
             return 0
         command = command_of(words, is_command)
@@ -210,14 +212,18 @@ def main(arguments: list[str]) -> int:
     for number in ENDS:
         if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, interrupt)
-    with Scratch() as folder:
-        given = Options(command, words, seconds, steps, tries, folder, Progress(), warn)
-        examination, interrupted = Examination(given), False
-        try:
-            document = examination.all()
-        except KeyboardInterrupt:
-            print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
-            document, interrupted = examination.judged(), True
+    try:
+        with Scratch() as folder:
+            given = Options(command, words, seconds, steps, tries, folder, Progress(), warn)
+            examination, interrupted = Examination(given), False
+            try:
+                document = examination.all()
+            except KeyboardInterrupt:
+                print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
+                document, interrupted = examination.judged(), True
+    except OSError as error:
+        print(f"stoker doctor: cannot use {error.filename or 'the scratch folder'}: {error.strerror}", file=sys.stderr)
+        return MACHINE
     try:
         write(document, options)
     except OSError as error:
@@ -265,7 +271,7 @@ def write(document: dict[str, Any], options: dict[str, Any]) -> None:
             print(f"stoker doctor: {error}", file=sys.stderr)
         else:
             PATCH.write_text(text, encoding="utf-8", errors="backslashreplace")
-            print(f"\nwrote {PATCH}; apply it with: git apply {PATCH}")
+            print(f"wrote {PATCH}; apply it with: git apply {PATCH}", file=sys.stderr)
 
 
 def compare(words: list[str]) -> int:
