@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a script under the doctor writes, saves and reports: it finds its own files, and nothing is left behind."""
 
+import errno
 import importlib.util
 import json
 import os
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 
 import doctor_scripts as scripts
 import pytest
+from stoker.doctor import __main__ as main
 from stoker.doctor import runner, scratch
 
 FILES = """
@@ -157,6 +159,14 @@ def test_a_file_that_c_code_does_not_find(run):
     assert result.status == "failed" and "only Python code finds list.txt in the scratch folder" in result.reason
 
 
+def test_a_script_that_loads_what_it_has_saved(run):
+    pytest.importorskip("torch")
+    source = "import torch\n\ntorch.save({}, 'best.pt')\ntorch.load('best.pt')\nraise SystemExit('done')\n"
+    assert run(source).reason == "done"
+    result = run(source, mode="what-if")
+    assert "'best.pt' (the script saves best.pt, but functions that save are disabled in this run)" in result.reason
+
+
 @pytest.mark.parametrize("name", ["HUGGING_FACE", "ACCELERATE", "KERAS", "LIGHTNING"])
 def test_checkpoints_are_timed_and_not_kept(run, name):
     """In the scratch folder when the script runs as it is, and not at all in other runs."""
@@ -277,6 +287,24 @@ def alive(words):
         except OSError:
             pass
     return False
+
+
+def test_a_process_without_the_environment_is_ended(tmp_path):
+    words = "import subprocess\n\nsubprocess.Popen(['env', '-i', 'setsid', 'sleep', '604.25'])\nraise ValueError\n"
+    (tmp_path / "train.py").write_text(words)
+    done = subprocess.run([sys.executable, "-m", "stoker.doctor", "train.py"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 1 and not alive("604.25")
+
+
+def test_a_full_disk_is_said_in_a_sentence(monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(main.runner, "adopt_orphans", lambda: None)
+    monkeypatch.setattr(main, "ENDS", ())
+    monkeypatch.setattr(main.Scratch, "__enter__", full)
+    assert main.main([__file__]) == 3
+    assert capsys.readouterr().err == "stoker doctor: cannot use the scratch folder: No space left on device\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])

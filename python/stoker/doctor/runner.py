@@ -28,6 +28,7 @@ NOT_INSIDE = (
     "the doctor could not look inside: the options -I, -E and -S of Python prevent it, and so does a command that "
     "clears PYTHONPATH"
 )
+UNSAVED = "the script saves {}, but functions that save are disabled in this run"
 UNSEEN = "only Python code finds {} in the scratch folder; run the script once without the doctor, so that it exists"
 FORKED = (
     "it trains in a process that it forked, and the doctor cannot look into that one; start it in another way, such as "
@@ -85,6 +86,7 @@ def run(
     begun = time.perf_counter()
     timed_out = interrupted = False
     before = set(os.listdir())
+    others = set(children(os.getpid()))
     with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
         try:
             process = subprocess.Popen(
@@ -105,7 +107,7 @@ def run(
         finally:
             if timed_out or interrupted:
                 _ask_to_end(folder)
-            end_all(process.pid, folder)
+            end_all(process.pid, folder, others)
             process.wait()
             left = scratch.remove_made(out)
     text = (folder / "stderr").read_bytes().decode(errors="replace")
@@ -115,15 +117,27 @@ def run(
     new = set(os.listdir()) - before - {"__pycache__"}
     left = [path for path in left if not path.startswith(TEMPORARY) or path.startswith(os.getcwd() + "/")]
     result.left = sorted({*left, *(os.path.join(os.getcwd(), name) for name in new)})
-    if result.status == "failed" and (name := _unseen(str(result.reason), folder / "files")):
-        result.reason = f"{result.reason} ({UNSEEN.format(name)})"
+    if result.status == "failed" and (why := _missing(str(result.reason), folder)):
+        result.reason = f"{result.reason} ({why})"
     return result
 
 
-def _unseen(words: str, copies: Path) -> str | None:
-    """The name of a file in an error that the script has made in this run, and that C code did not find."""
-    names = (path.name for path in copies.rglob("*") if path.is_file())
-    return next((name for name in names if name in words), None)
+def _missing(words: str, folder: Path) -> str | None:
+    """Why the script has not found a file that its error names, if the doctor is the cause."""
+    for name in _unsaved(folder / "out"):
+        if re.search(rf"(?<![\w ]){re.escape(name)}(?![\w ])", words):  # "out" is not meant in "CUDA out of memory"
+            return UNSAVED.format(name)
+    made = (path.name for path in (folder / "files").rglob("*") if path.is_file())
+    return next((UNSEEN.format(name) for name in made if name in words), None)  # C code has not found it
+
+
+def _unsaved(out: Path) -> set[str]:
+    """The names of files that were not saved in this run."""
+    try:
+        paths = (out / "unsaved").read_bytes().split(b"\0")
+    except OSError:
+        return set()
+    return {os.path.basename(os.fsdecode(path)) for path in paths if path}
 
 
 def _wait(
@@ -155,16 +169,18 @@ def _ask_to_end(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def end_all(root: int, folder: Path) -> None:
-    """Ends a process, its group, and whatever has a plan of this folder."""
+def end_all(root: int, folder: Path, others: set[int]) -> None:
+    """Ends a process, its group, whatever has a plan of this folder, and all children of this process but `others`."""
     for _ in range(3):
         try:
             os.killpg(root, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
+        new = set(children(os.getpid())) - others - {root}
+        scratch.kill(new)
         left = scratch.end_all(folder)
         _reap(root)
-        if not left:
+        if not left and not new:
             return
         time.sleep(0.05)
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 VARIABLE = "STOKER_DOCTOR_PLAN"  # in the environment of all processes of the script
@@ -64,12 +65,16 @@ def _wait_and_remove(path: Path, pipe: int) -> None:
 def end_all(path: Path) -> bool:
     """Ends the processes of the script; False if there was none."""
     found = processes(path)
-    for pid in found:
+    kill(found)
+    return bool(found)
+
+
+def kill(pids: Iterable[int]) -> None:
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
-    return bool(found)
 
 
 def processes(path: Path) -> list[int]:

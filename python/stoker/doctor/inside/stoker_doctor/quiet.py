@@ -125,6 +125,8 @@ def _quiet(original: Callable[..., Any], name: str, argument: int | None) -> Cal
         if not files.everywhere:
             note(f"{name} at {place}" if place else name)
         if not as_it_is() or argument == NEVER:
+            given = args[argument : argument + 1] if argument is not None else ()
+            _note_unsaved(*given, *(keywords[key] for key in PATHS if key in keywords))
             return None
         changed = list(args)
         if argument is not None and len(args) > argument:
@@ -141,6 +143,13 @@ def _quiet(original: Callable[..., Any], name: str, argument: int | None) -> Cal
                 probe.end_stall("checkpoint")
 
     return call
+
+
+def _note_unsaved(*paths: Any) -> None:
+    """The script may look for these files later: then runner.py says why they are missing."""
+    with files.open_here(os.path.join(probe.plan["out"], "unsaved"), "ab") as file:
+        for full in filter(None, map(absolute, paths)):
+            file.write(os.fsencode(full) + b"\0")
 
 
 def redirect(path: Any) -> Any:
