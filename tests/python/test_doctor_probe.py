@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import stoker
-from stoker.doctor import examine, report, runner, trace
+from stoker.doctor import examine, here, machine, report, runner, trace
 from stoker.doctor.machine import History, Sample
 
 
@@ -124,6 +124,32 @@ def test_a_second_block_forgets_the_first():
         sampler.counts["host"], sampler.hot["f", "a.py:1"], sampler.seen, device.syncs["a.py:2"] = 9, 9, 9, [1.0, 1.0]
     with stoker.doctor(quiet=True):
         assert not sampler.hot and not device.syncs and sampler.seen <= 1
+
+
+def test_a_block_that_fails_can_be_followed_by_another(monkeypatch):
+    """The exception of the block is raised, and not that of the doctor."""
+    with stoker.doctor(quiet=True):
+        record = inside("record")
+    with monkeypatch.context() as patch:
+        patch.setattr(record, "make", lambda *_: 1 / 0)
+        with pytest.raises(KeyError), stoker.doctor(quiet=True):
+            raise KeyError
+        with pytest.raises(ZeroDivisionError), stoker.doctor(quiet=True):
+            pass
+        patch.setattr(here.machine, "History", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError), stoker.doctor(quiet=True):
+            pass
+    with stoker.doctor(quiet=True):
+        pass
+
+
+def test_after_a_block_nothing_is_kept():
+    torch = pytest.importorskip("torch")
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    with stoker.doctor(quiet=True):
+        optimizer.step()
+    optimizer.step()
+    assert len(inside("probe").optimizer) == inside("probe").updates == 1
 
 
 # ---------------------------------------------------------------- batches
@@ -262,6 +288,18 @@ def test_memory_and_cpus_are_on_the_clock_of_the_steps():
     assert [t for t, _ in found["cpu"]["timeline"]] == [0.0, 0.2]
 
 
+def test_shared_memory_is_asked_for_rarely(monkeypatch):
+    """The kernel locks the memory of the script meanwhile."""
+    asked = []
+    monkeypatch.setattr(machine, "_own_memory", lambda pid: asked.append(pid) or 1000)
+    monkeypatch.setattr(machine, "LOCKED", 1e-12)
+    history = History(os.getpid())
+    for _ in range(3):
+        history.look()
+    own = [found[os.getpid()].rss for _, found, _ in history.moments]
+    assert own[0] == 1000 and asked.count(os.getpid()) == 1 and history.taken > 0
+
+
 def test_evaluations_are_in_the_trace():
     stalls = [{"what": "evaluation", "t": 2.0, "s": 3.0}]
     run = {"name": "as-is", "timeline": [{"t": 0.0, "wait": 1.0}], "stalls": stalls, "epochs": [{"start_s": -0.2}]}
@@ -376,3 +414,53 @@ def test_a_decoder_that_sleeps_reads(probe):
     assert found["cold_read_us"] == found["read_us"]
     stages.timers["decode"], stages.cpu["decode"] = 0.004, 0.003
     assert stages._decoding(1, []) == {"decode_us": 4000.0, "read_us": 0.0, "cold_read_us": 0.0}
+
+
+class Listed:
+    """A dataset that keeps a list of its files."""
+
+    def __init__(self, *paths):
+        self.samples = [(path, 0) for path in paths]
+
+    def __len__(self):
+        return len(self.samples)
+
+
+def test_a_sample_has_its_own_file(probe):
+    """Also in a part of a dataset, and in several that were put together."""
+    data = pytest.importorskip("torch.utils.data")
+    describe, some, more = inside("describe"), Listed("a", "b", "c"), Listed("d", "e")
+    assert describe.paths_of(some) == ["a", "b", "c"]
+    assert describe.paths_of(data.Subset(some, [2, 0])) == ["c", "a"]
+    both = data.ConcatDataset([some, data.Subset(more, [1])])
+    assert describe.paths_of(both) == ["a", "b", "c", "e"]
+    assert describe.paths_of(data.Subset(both, [3, 1])) == ["e", "b"]
+    assert describe.files_of(both) == ["a", "b", "c", "d", "e"]
+    some.__class__ = type("Clips", (Listed,), {"__len__": lambda self: 7})
+    assert describe.paths_of(some) == [] and describe.files_of(some) == ["a", "b", "c"]
+
+
+class Records:
+    """Reads a part of one file for each sample."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, i):
+        with open(self.path, "rb") as file:
+            file.seek(64 * i)
+            return file.read(64)
+
+
+def test_parts_of_a_file_are_not_timed_as_whole_files(probe, tmp_path, monkeypatch):
+    stages = inside("stages")
+    (tmp_path / "records").write_bytes(bytes(6400))
+    monkeypatch.setattr(stages, "_one_thread", lambda: None)
+    timed = []
+    monkeypatch.setattr(stages, "_read_us", lambda files, cold=False: timed.append(files) or 0.0)
+    loop = probe.Loop(SimpleNamespace(dataset=Records(tmp_path / "records")), "torch.DataLoader", None)
+    stages.measure(loop, None)
+    assert "stages_failed" not in probe.extra and timed == [[], []]

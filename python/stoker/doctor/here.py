@@ -32,17 +32,29 @@ class Here:
             raise RuntimeError("a block of stoker.doctor() is running already")
         hooks = import_module("stoker_doctor.hooks")
         self._probe.reset()
-        self._probe.begin({"mode": "here", "folder": os.getcwd()})
-        hooks.install_clocks()
-        self._history = machine.History(os.getpid())
-        self._history.look()
+        try:
+            self._probe.begin({"mode": "here", "folder": os.getcwd()})
+            hooks.install_clocks()
+            self._history = machine.History(os.getpid())
+            self._history.look()
+        except BaseException:
+            self._probe.pid = 0  # type: ignore[attr-defined]
+            raise
         self._begun = time.perf_counter()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        try:
+            self._report()
+        except Exception:
+            if kind is None:  # else the exception of the block is raised
+                raise
+        finally:
+            self._probe.pid = 0
+
+    def _report(self) -> None:
         self._history.look()
         record = import_module("stoker_doctor.record").make("ok", time.perf_counter())
-        self._probe.pid = 0
         numbers = record.get("run") or {}
         run = {"name": AS_IS, "kind": "baseline", "status": "ok", "reason": None, **numbers}
         if not numbers.get("steps"):

@@ -53,7 +53,7 @@ def reset() -> None:
     """Forgets what was measured before."""
     global profiled_from, _profile
     profiled_from, _profile = float("inf"), None
-    known: list[Any] = [events, copied, optimizing, syncs]
+    known: list[Any] = [events, copied, places, optimizing, syncs]
     for things in known:
         things.clear()
 

@@ -169,6 +169,8 @@ def _torch_optimizer(module: Any) -> None:
         return call
 
     def before(optimizer: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if not probe.pid:  # after a block of stoker.doctor()
+            return None
         if probe.updates < NOTED:
             sampler.note_training(sys._getframe(1))
         begun[0], inside[0], marks[0] = probe.clock(), 0.0, None
@@ -181,6 +183,8 @@ def _torch_optimizer(module: Any) -> None:
         return None
 
     def done(*_: Any) -> None:
+        if not probe.pid:
+            return
         probe.updates += 1
         probe.computing.add("torch")
         device.end_optimizer(begun[0], marks[0])
