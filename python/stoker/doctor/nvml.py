@@ -7,6 +7,7 @@ The driver's library is opened at run time. Without it, or without a GPU, there 
 from __future__ import annotations
 
 import ctypes
+import os
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -31,8 +32,20 @@ class Reading(NamedTuple):
     top_clock: int
 
 
+def is_visible(index: int, uuid: str, words: str | None) -> bool:
+    """Whether a GPU is among those of CUDA_VISIBLE_DEVICES: indices, or the beginnings of UUIDs.
+
+    >>> [is_visible(1, "GPU-4f", words) for words in ("0,1", "GPU-4", "10", "", None)]
+    [True, True, False, False, True]
+    """
+    if words is None:
+        return True
+    names = [word.strip() for word in words.split(",")]
+    return any(name == str(index) or (name.startswith("GPU-") and uuid.startswith(name)) for name in names)
+
+
 class Nvml:
-    """The GPUs of this machine; none if the driver is missing."""
+    """The GPUs of this machine that the script may use; none if the driver is missing."""
 
     def __init__(self, library: str = LIBRARY) -> None:
         self._handles: list[ctypes.c_void_p] = []
@@ -44,12 +57,15 @@ class Nvml:
         except (OSError, AttributeError):  # no driver, or one that is too old
             return
         for i in range(count.value):
-            handle = ctypes.c_void_p()
-            if not self._library.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(handle)):
+            handle, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+            if self._library.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(handle)):
+                continue
+            self._library.nvmlDeviceGetUUID(handle, uuid, len(uuid))
+            if is_visible(i, uuid.value.decode(), os.environ.get("CUDA_VISIBLE_DEVICES")):
                 self._handles.append(handle)
 
     def read(self) -> list[Reading]:
-        """All GPUs now, in the driver's order."""
+        """These GPUs now, in the driver's order."""
         return [self._reading(handle) for handle in self._handles]
 
     def _reading(self, handle: ctypes.c_void_p) -> Reading:
