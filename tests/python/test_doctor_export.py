@@ -3,6 +3,7 @@
 
 import json
 import re
+import struct
 
 import doctor_cases as cases
 import pytest
@@ -74,6 +75,12 @@ def test_tensorflow_reads_the_scalars(tmp_path):
     assert events[1].wall_time == pytest.approx(1794859200.0)
 
 
+def test_a_loss_that_is_too_large_for_a_float(tmp_path):
+    tensorboard.write(cases.measurement(cases.busy(loss=[1.0, 1e300])), tmp_path)
+    (file,) = (tmp_path / "as-is").iterdir()
+    assert b"loss\x15" + struct.pack("<f", float("inf")) in file.read_bytes()
+
+
 def test_names_of_runs_stay_inside_the_folder(tmp_path):
     m = cases.measurement(cases.run("without=../../up", 600), cases.run("..", 600), cases.run("a/b", 600))
     tensorboard.write(m, tmp_path / "logs")
@@ -126,8 +133,9 @@ def test_what_is_no_document(tmp_path, capsys):
     (tmp_path / "text.json").write_text("no")
     (tmp_path / "other.json").write_text('{"schema": "x/1"}')
     (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "data.json").write_text(f'{{"schema": "{compare.SCHEMA}", "form": "data"}}')
     assert compare.main(good, tmp_path / "gone.json") == 3
-    for name in ("text.json", "other.json", "list.json"):
+    for name in ("text.json", "other.json", "list.json", "data.json"):
         assert compare.main(good, tmp_path / name) == 2
         assert name in capsys.readouterr().err
 

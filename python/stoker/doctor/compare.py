@@ -50,6 +50,8 @@ def read(path: str | os.PathLike[str]) -> Measurement:
     if not isinstance(m, dict) or m.get("schema") != SCHEMA:
         found = m.get("schema") if isinstance(m, dict) else None
         raise ValueError(f"{path}: not a document of stoker doctor --json: its schema is {found!r}, not {SCHEMA!r}")
+    if m.get("form") == "data":
+        raise ValueError(f"{path}: a document of a dataset; compare takes documents of a training script")
     return m
 
 

@@ -10,6 +10,7 @@ An event file is a TFRecord file of Event messages. Both formats are small, so T
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import struct
@@ -75,7 +76,8 @@ def _event(wall_time: float, step: int, rest: bytes) -> bytes:
 
 
 def _scalar(wall_time: float, step: int, tag: str, value: float) -> bytes:
-    one = _message(1, tag.encode(errors="replace")) + b"\x15" + struct.pack("<f", value)
+    single = ctypes.c_float(value).value  # infinity where struct raises OverflowError
+    one = _message(1, tag.encode(errors="replace")) + b"\x15" + struct.pack("<f", single)
     return _event(wall_time, step, _message(5, _message(1, one)))
 
 
