@@ -10,7 +10,7 @@ from pathlib import Path
 import doctor_cases as cases
 import pytest
 from browser import Browser
-from stoker.doctor import report_html, verdict
+from stoker.doctor import html_parts, report_html, verdict
 
 EVERY = {**cases.CASES, **cases.HEALTHY}
 HOSTILE = "photos/\"'><img src=http://a.example/x onerror=alert(1)><script>alert(2)</script>\u202egpj.exe\udc80"
@@ -90,6 +90,18 @@ def test_missing_values_are_no_error():
         for key in run:
             report_html.page({**m, "runs": [*m["runs"][:i], {**run, key: None}, *m["runs"][i + 1 :]]})
     report_html.page({})
+
+
+def test_negative_losses_are_drawn():
+    chart = html_parts.lines([("host", [(0, 1.0), (1, -3.0), (2, -1.0)])], str, "", "Loss")
+    assert "M 0.0,0.0 500.0,1000.0 1000.0,500.0" in chart
+    for value in ("-3.0", "0.0", "1.0"):
+        assert f">{value}<" in chart
+
+
+def test_a_slow_sample_that_is_a_text_file(tmp_path):
+    (tmp_path / "list.txt").write_text("a.jpg 1\nb.jpg 2\n")
+    assert html_parts.thumbnail(str(tmp_path / "list.txt"), 64) is None
 
 
 # ---------------------------------------------------------------- in Chromium

@@ -94,18 +94,19 @@ def strip(pieces: Sequence[tuple[float, float, str]], words: str) -> Html:
     return tag("svg", *shapes, viewBox="0 0 1000 20", preserveAspectRatio="none", role="img", aria_label=words)
 
 
-def nice_ticks(most: float, count: int = 4) -> list[float]:
-    """Round numbers from 0 to at least `most`.
+def nice_ticks(most: float, count: int = 4, least: float = 0.0) -> list[float]:
+    """Round numbers from 0 or below `least` to at least `most`.
 
-    >>> nice_ticks(9.3)
-    [0.0, 2.5, 5.0, 7.5, 10.0]
+    >>> nice_ticks(9.3), nice_ticks(0.0, least=-9.3)
+    ([0.0, 2.5, 5.0, 7.5, 10.0], [-10.0, -7.5, -5.0, -2.5, 0.0])
     """
-    if not most > 0 or not math.isfinite(most):
+    if not most > least or not math.isfinite(most - least):
         return [0.0, 1.0]
-    rough = most / count
+    rough = (most - least) / count
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
-    return [round(i * step, 12) for i in range(math.ceil(most / step * 0.999) + 1)]
+    first, last = math.floor(least / step * 0.999), math.ceil(most / step * 0.999)
+    return [round(i * step, 12) for i in range(first, last + 1)]
 
 
 def axes(shapes: Sequence[Html], y: list[tuple[float, str]], x: list[tuple[float, str]], words: str) -> Html:
@@ -131,18 +132,19 @@ def axes(shapes: Sequence[Html], y: list[tuple[float, str]], x: list[tuple[float
 def lines(
     series: Sequence[tuple[str, Sequence[Point]]], y_text: Callable[[float], str], x_unit: str, words: str
 ) -> Html:
-    """Curves over time or steps, from 0 upwards: (kind, points). `stacked` areas are given as their sums."""
+    """Curves over time or steps: (kind, points). The axis begins at 0, or below the smallest negative value."""
     points = [point for _, curve in series for point in curve]
-    y, x = nice_ticks(max(p[1] for p in points)), nice_ticks(max(p[0] for p in points), 5)
+    y = nice_ticks(max(0.0, *(p[1] for p in points)), least=min(0.0, *(p[1] for p in points)))
+    x, height = nice_ticks(max(p[0] for p in points), 5), y[-1] - y[0]
     end = max(p[0] for p in points) or 1.0
     shapes = []
     for kind, curve in series:
-        place = [(1000 * px / end, 1000 - 1000 * max(0.0, py) / y[-1]) for px, py in curve]
+        place = [(1000 * px / end, 1000 - 1000 * (py - y[0]) / height) for px, py in curve]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in place)
         under = f"M {place[0][0]:.1f},1000 L {path} L {place[-1][0]:.1f},1000 Z"
         shapes += [tag("path", d=under, class_=f"under {kind}"), tag("path", d=f"M {path}", class_=f"curve {kind}")]
     ticks = [(value / end, f"{value:g}{x_unit if i == 0 else ''}") for i, value in enumerate(x) if value <= end]
-    return axes(shapes, [(value / y[-1], y_text(value)) for value in y], ticks, words)
+    return axes(shapes, [((value - y[0]) / height, y_text(value)) for value in y], ticks, words)
 
 
 def png(pixels: Any) -> bytes:
@@ -158,12 +160,12 @@ def png(pixels: Any) -> bytes:
 
 def thumbnail(path: str, side: int) -> str | None:
     """An image file as a small image in a data: address; None if it cannot be decoded."""
-    from .. import Error, Loader
+    from .. import Loader
 
     try:
         ops = f"Resize({side}) | CenterCrop({side})"
         with Loader(path, ops, dtype="uint8", layout="NHWC", output="numpy", threads=1, fidelity="draft") as loader:
-            pixels = next(iter(loader))[0][0]
-    except (Error, OSError, ValueError, StopIteration):
+            file = png(next(iter(loader))[0][0])
+    except Exception:  # it may be anything that the script has read
         return None
-    return "data:image/png;base64," + base64.b64encode(png(pixels)).decode()
+    return "data:image/png;base64," + base64.b64encode(file).decode()
