@@ -89,8 +89,8 @@ def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | 
         return None
     losses = (run_of(m, AS_IS) or {}).get("loss") or []
     count = sum(x is None or x != x for x in losses)  # JSON has null for NaN
-    title = f"The loss is NaN from step {step} on" if count >= len(losses) - step else f"The loss is NaN in step {step}"
-    return title, [f"{count} of {counted(len(losses), 'loss')} are NaN"]
+    when = f"from step {step} on" if count >= len(losses) - step else f"in step {step}"
+    return f"The loss is NaN or infinite {when}", [f"{count} of {counted(len(losses), 'loss')} are NaN or infinite"]
 
 
 def growth_of(run: Run | None) -> float:
