@@ -41,7 +41,6 @@ started = 0.0
 stalls: list[tuple[str, str | None, float, float]] = []  # what, where, begin, end
 running: list[tuple[str, str | None, float]] = []  # stalls that have not ended
 disabled: dict[str, None] = {}  # in order, each once
-copies: list[tuple[float, float]] = []  # begin and duration of copies to a device
 losses: list[tuple[int, Any]] = []  # the update that the loss belongs to, and the loss
 optimizer: list[tuple[float, float]] = []
 extra: dict[str, Any] = {}  # sections of the record that other modules fill
@@ -492,7 +491,7 @@ def reset() -> None:
     from . import keras_fit, sampler
 
     depth, updates, deadline, started = 0, 0, float("inf"), 0.0
-    known: list[Any] = [plan, loops, stalls, running, disabled, copies, losses, optimizer, extra, computing]
+    known: list[Any] = [plan, loops, stalls, running, disabled, losses, optimizer, extra, computing]
     known += [at_open, at_finish, keras_fit.current]
     known += [sampler.counts, sampler.hot, sampler.loading, sampler.training]
     for things in known:

@@ -150,10 +150,10 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
     for step in kept:
         step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
         step["all"] = step["end"] - step["begin"] - step["own"] - overlap(step["begin"], step["end"], away)
-        step["copy"] = sum(d for t, d in probe.copies if step["got"] <= t < step["end"]) if probe.copies else 0.0
+        step["copy"] = 0.0
     add_turns(kept, turns)
     split_rest(kept)
-    device_times(loop, kept, skip)
+    probe.device.correct(loop, kept)
     times = {part: [1e3 * max(0.0, s[part]) for s in kept] for part in ("all", "wait", "copy", "compute", "host")}
     total = sum(times["all"]) / 1e3
     samples = sum(s["size"] for s in kept)
@@ -168,7 +168,7 @@ def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
         "first_batch_s": loop.end[0] - loop.begin[0] if loop.end else None,
         "epochs": epochs(loop, since, until),
         "timeline": [timeline(s, since) for s in kept[:LONGEST]],
-        "loss": loss(skip, loop),
+        "loss": loss(),
         "shapes": len(loop.shapes),
         "stalls": [{"what": w, "at": at, "t": max(0.0, a - since), "s": b - a} for w, at, a, b in stalls],
         "syncs": probe.extra.pop("syncs", []),
@@ -228,11 +228,6 @@ def split_rest(steps: list[dict[str, Any]]) -> None:
         step["compute"], step["host"] = rest * share, rest * (1 - share)
 
 
-def device_times(loop: probe.Loop, steps: list[dict[str, Any]], skip: int) -> None:
-    """Where there is a device, its own clock says how long it waited."""
-    probe.device.correct(loop, steps)
-
-
 def timeline(step: dict[str, Any], since: float) -> dict[str, float]:
     parts = {part: 1e3 * max(0.0, step[part]) for part in ("wait", "copy", "compute", "host")}
     return {"t": step["begin"] - since, **parts}
@@ -251,7 +246,7 @@ def epochs(loop: probe.Loop, since: float, until: float) -> list[dict[str, Any]]
     ]
 
 
-def loss(skip: int, loop: probe.Loop) -> list[float]:
+def loss() -> list[float]:
     """The losses of the script, one per update, from the first one on."""
     values = []
     for _, value in probe.losses[:KEPT_LOSSES]:
