@@ -178,7 +178,7 @@ static void print_stages(const struct doctor *d)
     const double n = now->stats.samples > 0 ? (double)now->stats.samples : 1;
     if (work_s(&now->stats) > 0) {
         line("stages");
-        printf("read %s µs, decode %s µs, transform %s µs per image, on one thread\n",
+        printf("read %s µs, decode %s µs, transform %s µs per sample, on one thread\n",
                out_real(now->stats.read_s / n * 1e6, 0).s, out_real(now->stats.decode_s / n * 1e6, 0).s,
                out_real((now->stats.transform_s + now->stats.op_s) / n * 1e6, 0).s);
     }

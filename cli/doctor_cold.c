@@ -172,11 +172,15 @@ void doctor_cold_packs(struct doctor *d)
     struct stat here, there;
     char path[4096];
     double bytes_s;
+    char no_cold[sizeof d->no_cold];
     stk_source_path(d->source, d->subset[0], path, sizeof path);
     if (!doctor_is_cold(d) || cut_to_file(path, &here) || stat(d->scratch.path, &there) || here.st_dev != there.st_dev)
         return;
     doctor_say("packs on cold storage");
+    memcpy(no_cold, d->no_cold, sizeof no_cold);
     for (int i = 0; i < d->n_runs; i++)
-        if (d->runs[i].source[0] && d->runs[i].status == DOCTOR_OK && doctor_left(d) > 0)
+        if (d->runs[i].source[0] && d->runs[i].status == DOCTOR_OK && doctor_left(d) > 0) {
             d->runs[i].cold = read_cold(d, &d->runs[i], &bytes_s);
+            memcpy(d->no_cold, no_cold, sizeof no_cold); /* the reason is about the pack, not about the dataset */
+        }
 }

@@ -13,7 +13,8 @@ static const double slow_storage = 0.8; /* of the speed with files in memory */
 int doctor_is_cold(const struct doctor *d)
 {
     const double all = d->n > 0 ? (double)d->bytes / (double)d->n * (double)d->count : 0;
-    return d->runs[0].cold > 0 && all > 2 * (double)d->info.memory; /* half of what is free: that is a quarter */
+    /* info.memory is a quarter of the free memory: more than half of it */
+    return d->runs[0].cold > 0 && all > 2 * (double)d->info.memory;
 }
 
 /* A cache in memory does not read from storage after the first epoch. */
