@@ -127,9 +127,8 @@ def quantised(model: nn.Sequential, batches: Sequence[Batch]) -> nn.Module:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepared = quantize_fx.prepare_fx(
-            copy.deepcopy(model).eval(), get_default_qconfig_mapping("x86"), (batches[0][0],)
-        )
+        mapping = get_default_qconfig_mapping(torch.backends.quantized.engine)
+        prepared = quantize_fx.prepare_fx(copy.deepcopy(model).eval(), mapping, (batches[0][0],))
         with torch.no_grad():
             for images, _ in batches:
                 prepared(images)
