@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the doctor inside a script: which loops it tells apart, what a batch has, and what a run records."""
 
+import gc
 import importlib
 import os
 import sys
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -399,6 +401,27 @@ def test_the_next_epoch_is_made_ready(probe, monkeypatch):
     monkeypatch.setattr(probe, "loops", [])
     with pytest.raises(inside("what_ifs").NotPossible, match="cannot be started again"):
         list(stoker.watch(numbers()))
+
+
+class Thing:
+    """Something that a weak reference can point to."""
+
+
+def looked_at(sampler):
+    thing = Thing()
+    looker = threading.Thread(target=sampler._look)
+    looker.start()
+    looker.join()
+    return weakref.ref(thing)
+
+
+def test_looking_at_functions_keeps_none_of_their_variables(probe):
+    """They would be destroyed later, and in the thread that looks."""
+    gc.disable()
+    try:
+        assert looked_at(inside("sampler"))() is None
+    finally:
+        gc.enable()
 
 
 # ---------------------------------------------------------------- the parts of a loader

@@ -83,7 +83,8 @@ def is_stuck(out: str) -> bool:
 
 
 def _look() -> None:
-    frames = sys._current_frames()
+    # Without its own frame, which would keep itself, all the others and their variables until garbage is collected.
+    frames = {one: frame for one, frame in sys._current_frames().items() if one != threading.get_ident()}
     frame: Any = frames.get(probe.MAIN or 0)
     if probe.device.is_waited_for():  # whatever Python function asked for it
         counts["compute"] += 1
