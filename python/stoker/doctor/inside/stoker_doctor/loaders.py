@@ -89,6 +89,10 @@ def _torch_loader(module: Any) -> None:
     def __iter__(self: Any) -> Any:
         if not probe.is_watching() or probe.is_worker():
             return original(self)
+        if self.num_workers:
+            from multiprocessing import util
+
+            util.get_temp_dir()  # which workers then share: theirs would be left when they are killed
         at = self.__dict__.get("_doctor_at")
         return probe.opened(self, kind_of(self, "torch.DataLoader"), lambda: original(self), at)
 

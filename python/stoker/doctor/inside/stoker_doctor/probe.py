@@ -12,9 +12,11 @@ Which loader is the training loader is decided at the end: the one whose batches
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -524,7 +526,20 @@ def finish(status: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     _end_children()
+    _remove_temporary()
     os._exit(0)
+
+
+def _remove_temporary() -> None:
+    """What multiprocessing and TensorFlow remove when a process exits."""
+    process = sys.modules.get("multiprocessing.process")
+    folder = process.current_process()._config.get("tempdir") if process else None
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("__autograph_generated_file"):
+            with contextlib.suppress(OSError):
+                os.unlink(module.__file__ or "")
 
 
 def _write(status: str) -> None:
