@@ -18,12 +18,14 @@ from typing import Any
 from . import probe
 
 EVERY = 0.05  # seconds
+MANY_UPDATES = 200
 FRAMEWORKS = tuple(
     f"{s}{name}/"
     for s in ("site-packages/", "dist-packages/")
     for name in ("torch", "tensorflow", "keras", "jax", "jaxlib", "flax", "optax", "torchvision/models", "timm")
 )
-COMPUTE = ("/torch/nn/modules/module.py", "/torch/autograd/", "/torch/optim/", "/torch/_dynamo/", "/torch/_ops.py")
+OPTIMIZER = "/torch/optim/"
+COMPUTE = ("/torch/nn/modules/module.py", "/torch/autograd/", OPTIMIZER, "/torch/_dynamo/", "/torch/_ops.py")
 INPUT = ("/torch/utils/data/", "/tensorflow/python/data/", "/torchvision/datasets/", "/torchvision/transforms/")
 ADAPTERS = ("/tensorflow/python/data/", "/keras/src/trainers/data_adapters/")  # call a generator in a thread of theirs
 
@@ -58,6 +60,8 @@ def _run() -> None:
             if out and now - marked > probe.plan["patience"] / 100:
                 probe.mark("beat")
                 marked = now
+        elif out and probe.updates >= MANY_UPDATES and not probe.loops:
+            probe.finish("hangs")  # it trains, and no loader was recognised
         elif out and now - at_last > probe.plan["patience"]:
             at_last += 1.0  # when to look again
             if is_stuck(out):
@@ -110,14 +114,14 @@ def classify(frame: Any) -> tuple[str, tuple[str, str] | None]:
     in_framework = any(name in path for name in FRAMEWORKS) and not any(name in path for name in INPUT)
     while inner is not None and steps < 100:
         path = inner.f_code.co_filename
-        if any(name in path for name in COMPUTE):
+        if any(name in path for name in COMPUTE) and not (user and OPTIMIZER in path):  # which may call a closure
             return "compute", None
-        if user is None and not probe.is_library(path):
+        if user is None and is_of_script(inner):
             user = inner
         inner, steps = inner.f_back, steps + 1
     if in_framework:
         return "compute", None
-    if user is None or user.f_code.co_name == "<module>" or user.f_code in training:
+    if user is None or user.f_code in training:
         return "host", None
     code = user.f_code
     return "host", (code.co_name, f"{probe.short(code.co_filename)}:{code.co_firstlineno}")
@@ -138,7 +142,7 @@ def loader_function(frame: Any, is_main: bool) -> tuple[str, str] | None:
         if frame is None:
             return None
         path = frame.f_code.co_filename
-        if user is None and not probe.is_library(path):
+        if user is None and is_of_script(frame):
             user = frame.f_code
         elif user and (path.startswith(probe.HERE) if is_main else any(name in path for name in ADAPTERS)):
             return user.co_name, f"{probe.short(user.co_filename)}:{user.co_firstlineno}"
@@ -146,6 +150,11 @@ def loader_function(frame: Any, is_main: bool) -> tuple[str, str] | None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_of_script(frame: Any) -> bool:
+    """Whether it is a function of the script, with a name."""
+    return not frame.f_code.co_name.startswith("<") and not probe.is_library(frame.f_code.co_filename)
 
 
 def stack() -> str:

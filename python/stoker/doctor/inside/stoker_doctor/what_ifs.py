@@ -379,19 +379,23 @@ def leave_out(dataset: Any, name: str) -> None:
         kept = [unchanged if describe.name_of(one) == name else one for one in several]
         found = unchanged in kept
         whole.transforms = type(several)(kept)
+    classes = [type(below)]
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        function = getattr(module, "__dict__", {}).get(name)
-        if isinstance(path, str) and not probe.is_library(path) and inspect.isfunction(function):
+        if not isinstance(path, str) or probe.is_library(path):
+            continue
+        function = module.__dict__.get(name)
+        classes += [one for one in module.__dict__.values() if inspect.isclass(one) and name in one.__dict__]
+        if inspect.isfunction(function):
             if function.__code__.co_freevars:
                 setattr(module, name, unchanged)
             else:  # also for references that the script has taken already, and that workers find by this name
                 function.__code__ = unchanged.__code__
             found = True
-    method = getattr(type(below), name, None)
-    if inspect.isfunction(method):
-        setattr(type(below), name, lambda self, *values, **keywords: unchanged(*values))
-        found = True
+    for one in classes:
+        if inspect.isfunction(getattr(one, name, None)):
+            setattr(one, name, lambda self, *values, **keywords: unchanged(*values))
+            found = True
     if not found:
         raise NotPossible(f"{name} was not found in this run")
 
