@@ -583,7 +583,7 @@ def test_a_script_that_hangs(script, monkeypatch):
     monkeypatch.setattr(runner, "PATIENCE", 2.0)
     one = script("import time\n\n\ndef stuck_here():\n    time.sleep(500)\n\n\nstuck_here()\n")
     assert not one.as_is()
-    assert "it requested no batch" in one.document["runs"][0]["reason"]
+    assert "it took no batch" in one.document["runs"][0]["reason"]
     assert "stuck_here" in one.stderr
 
 

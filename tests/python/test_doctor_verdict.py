@@ -411,3 +411,21 @@ def test_small_reads_of_mapped_files_are_no_matter_of_bandwidth():
     stages = {"read_us": 60, "decode_us": 0, "transforms": [], "cold_read_us": 9000}
     m = cases.measurement(cases.slow(io=mapped), *cases.CEILINGS, stages=stages)
     assert "storage-iops" in {rule.id for rule, _ in verdict.suspicions(m, m["runs"][0])}
+
+
+def test_a_gain_that_is_too_large_for_its_cause_is_doubted():
+    """The optimizer takes a third of the time, so that a faster one gives 1.5x at most."""
+    base = cases.run("as-is", 1000, kind="baseline", wait=0.4, compute=28.0, optimizer_ms={"mean": 10.6, "median": 10.6})
+    for rate, doubtful in ((1300, False), (4000, True)):
+        m = cases.measurement(base, cases.MODEL, cases.FAST_LOADER, cases.run("fused", rate))
+        assert verdict.judge(m)["verdict"]["id"] == "optimizer"
+        assert verdict.is_doubtful(m) is doubtful
+    m = cases.measurement(cases.slow(), *cases.CEILINGS, cases.STOKER)
+    assert verdict.judge(m)["verdict"] and not verdict.is_doubtful(m)
+
+
+def test_batches_may_be_made_by_a_function_that_no_part_of_the_loader_explains():
+    sampler = [{"name": "__iter__", "at": "train.py:10", "share": 0.6}]
+    stages = {"read_us": 0, "decode_us": 0, "transforms": [], "collate_us_per_sample": 9, "transfer_us_per_sample": 0}
+    m = cases.measurement(cases.slow(loading=sampler), *cases.CEILINGS, stages={**stages, "cold_read_us": 0})
+    assert verdict.judge(m)["suspicion"]["title"].startswith("Suspected, not proved: __iter__ (train.py:10)")

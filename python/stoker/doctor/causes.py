@@ -289,9 +289,10 @@ def dataset_code(f: Facts) -> Suspicion | None:
 
 
 def loader_code(f: Facts) -> Suspicion | None:
-    """A function that makes batches in the training process, of a loader whose parts cannot be timed."""
+    """A function that makes batches in the training process, where the parts of the loader do not explain the waiting."""
     one = max(items(f.run, "loading"), key=lambda x: number(x, "share"), default=None)
-    if not f.waits or f.stages or one is None or number(one, "share") < 0.5 * f.wait:
+    timed = sum(f.parts.values()) / 1e3 * number(f.loader, "batch_size")  # ms per batch
+    if not f.waits or timed > 0.5 * f.ms("wait") or one is None or number(one, "share") < 0.5 * f.wait:
         return None
     title = f"{at(one)} makes the batches, and takes {percent(number(one, 'share'))} of the time"
     return Suspicion(title, f.wait, [waiting(f)], [], beyond=f"{CHEAPER}; or run it in several processes")
@@ -391,18 +392,17 @@ def serial_fetch(f: Facts) -> Suspicion | None:
 
 
 def few_workers(f: Facts) -> Suspicion | None:
-    kind = f.loader.get("kind")
-    if not f.waits or kind not in ("torch.DataLoader", "tf.data") or f.idle_cores < 0.25 * f.cores:
+    if not f.waits:
+        return None
+    evidence = [waiting(f), f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
+    if f.loader.get("kind") == "tf.data":
+        title = "The pipeline of tf.data runs functions in one thread, or makes no batches ahead"
+        return Suspicion(title, f.wait * 0.8, evidence, ["parallel"])
+    if f.loader.get("kind") != "torch.DataLoader" or f.idle_cores < 0.25 * f.cores:
         return None
     words = counted(f.workers, "worker") if f.workers else "no worker processes (num_workers=0)"
-    if kind == "tf.data":
-        words = "one thread for its functions, or no prefetching"
-    evidence = [waiting(f), f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
     return Suspicion(
-        f"The loader has {words}, and CPUs are idle",
-        f.wait * 0.8,
-        evidence,
-        ["parallel"] if kind == "tf.data" else [f"workers={f.more_workers()}"],
+        f"The loader has {words}, and CPUs are idle", f.wait * 0.8, evidence, [f"workers={f.more_workers()}"]
     )
 
 

@@ -15,6 +15,7 @@ PARTS = ("wait", "copy", "compute", "host")
 NO_STALLS = ("no-evaluation", "no-checkpoint")
 BY_STOKER = ("stoker", "cache", "device", "draft", "pack")  # what-ifs whose loader is Stoker's
 STEADY_STEPS = 20  # fewer steps give an unreliable median
+DISTURBED = 0.2  # of the CPUs, used by other programs
 
 
 def number(thing: Any, *keys: str) -> float:
@@ -140,7 +141,7 @@ class Facts:
     def crowded(self) -> bool:
         """Whether the model and the loader are each much faster alone than together, on CPUs that are all in use."""
         alone = min(self.rate_of(MODEL), self.rate_of(LOADER))
-        together = self.run.get("name") == AS_IS and self.workers > 0 and not self.has_gpu
+        together = self.run.get("name") == AS_IS and self.workers > 0 and not self.has_gpu and self.others < DISTURBED
         return together and self.rate < 0.8 * alone and self.idle_cores < 0.25 * self.cores
 
     def rate_of(self, name: str) -> float:
@@ -218,8 +219,10 @@ class Facts:
         return max(0.0, 1 - (number(cpu, "all") + number(cpu, "idle")) / self.cpus)
 
     def more_workers(self) -> int:
-        """A number of workers that may be enough: one per core, or twice as many where cores are idle with that."""
+        """A number that may be enough: one per core, more where cores are idle with that, or where workers sleep."""
         per_core = max(2, self.fewer_workers())
+        if self.wait > 0.5 and 0 < number(self.run, "cpu", "all") < 0.25 * self.cores:
+            return min(32, max(8, 4 * self.workers))
         return per_core if self.workers < per_core else min(32, 2 * self.workers)
 
     def fewer_workers(self) -> int:

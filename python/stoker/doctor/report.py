@@ -9,7 +9,7 @@ from typing import Any
 
 from .._types import counted
 from .causes import cpus_text, percent, quota_share, size
-from .facts import AS_IS, MODEL, PARTS, Facts, Measurement, Run, gain_of, items, number, run_of, section
+from .facts import AS_IS, MODEL, NO_STALLS, PARTS, Facts, Measurement, Run, gain_of, items, number, run_of, section
 from .remedies import DISTILLATION, label, remedy
 from .trace import points
 from .verdict import disturbed, doubt, gain_text, has_nan, healthy_words, is_not_compared, losses
@@ -69,6 +69,8 @@ def outcome(m: Measurement, run: Run) -> str:
         return found
     if is_not_compared(run):
         return "its batches were not compared"
+    if run.get("name") in NO_STALLS:
+        return "the gain counts the pauses, samples/s do not"
     if run.get("inference"):
         return f"int8 inference {gain_text(number(run, 'inference', 'gain'))} against float32 inference"
     return "changes the result of training" if remedy(str(run.get("name"))).changes_training else ""
@@ -225,6 +227,9 @@ def cautions(m: Measurement) -> list[str]:
     base = run_of(m, AS_IS)
     if base is None:
         return found
+    if slower := number(m, "as_is_again"):  # or colder
+        rates = f"{number(base, 'samples_per_s'):,.0f} samples/s, and {slower:,.0f}, which do not count"
+        found.append(f"The script as it is was measured twice: {rates}.")
     if others := max(disturbed(m, run) for run in items(m, "runs")):
         words = "so smaller gains were ignored. Run it again on an idle machine"
         found.append(f"Other programs used up to {percent(others)} of the CPUs, {words}.")

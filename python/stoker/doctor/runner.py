@@ -34,6 +34,9 @@ FORKED = (
     "it trains in a process that it forked, and the doctor cannot look into that one; start it in another way, such as "
     'multiprocessing.set_start_method("spawn")'
 )
+NO_LOADER = (
+    "it took no batch from a loader that the doctor knows; mark its loop: for batch in stoker.watch(batches)"
+)
 TEMPORARY = (tempfile.gettempdir() + "/", "/dev/shm/")
 SUBREAPER = 36  # of prctl: orphans of the script become children of this process
 
@@ -205,7 +208,8 @@ def last_line(text: str) -> str:
     lines = [RANK.sub("", line).strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[:1].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
     errors = [line for line in errors if "ChildFailedError" not in line] or errors  # of a launcher of ranks
-    return (errors or lines or [""])[-1][:300].removeprefix("stoker_doctor.what_ifs.NotPossible: ")
+    words = [line for line in lines if any(map(str.isalpha, line))]
+    return (errors or words or [""])[-1][:300].removeprefix("stoker_doctor.what_ifs.NotPossible: ")
 
 
 def _result(
@@ -231,6 +235,8 @@ def _result(
             status = "ok"  # another rank was done first, and this one lost its connection
         if status == "ended" and code not in (0, None) and not timed_out:
             status, reason = "failed", last_line(stderr) or f"it ended with exit status {code} and no message"
+        elif status == "hangs" and not records[0].get("run"):
+            status, reason = "failed", NO_LOADER
         elif status == "hangs":
             reason = f"it requested no batch within {PATIENCE:.0f} s"
         elif timed_out and not steps:

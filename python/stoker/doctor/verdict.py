@@ -16,6 +16,8 @@ from .alarms import alarms
 from .causes import RULES, Rule, Suspicion
 from .facts import (
     AS_IS,
+    BY_STOKER,
+    DISTURBED,
     LOADER,
     MODEL,
     NO_STALLS,
@@ -81,7 +83,7 @@ def doubt(m: Measurement, run: Run) -> str:
     facts, read = Facts(m, base), section(run, "io").get("read_bytes")
     cold = facts.reads_disk and not facts.reads_little and run.get("name") not in IN_MEMORY
     if cold and read is not None and read < 0.1 * number(base, "io", "read_bytes"):
-        return "it found the data in memory, and the script reads them from storage"
+        return IN_MEMORY_NOW
     return ""
 
 
@@ -119,9 +121,6 @@ def _doubtful(m: Measurement, run: Run) -> float:
     return max(disturbed(m, run), 3 * math.hypot(noise([base] if base else []), noise([run])))
 
 
-DISTURBED = 0.2  # of the CPUs
-
-
 def disturbed(m: Measurement, run: Run) -> float:
     """The part of the CPUs that other programs used during this run or the baseline; 0 if it is small."""
     if run.get("name") in NO_STALLS:  # whose gain is a share of the time in each of them
@@ -153,7 +152,33 @@ def _confidence(m: Measurement, run: Run, gain: float | None) -> str:
     return "medium" if steps < STEADY_STEPS or gain < 1.15 or too_much or noisy else "high"
 
 
-LOADER_SIDE = ("stoker", "cache", "draft", "pack", "resize", "collate", "fetch", "persistent")
+LOADER_SIDE = (*BY_STOKER, "resize", "collate", "fetch", "persistent")
+IN_MEMORY_NOW = "it found the data in memory, and the script reads them from storage"
+
+
+def is_doubtful(m: Measurement) -> bool:
+    """Whether the script as it is should be measured again: it was slowed down meanwhile, or read from storage what
+    every what-if found in memory."""
+    base, found = _as_is(m), judge(m)["verdict"]
+    if base is None or base.get("status", "ok") != "ok":
+        return False
+    if found is None:
+        return any(doubt(m, run) == IN_MEMORY_NOW for run in items(m, "runs"))
+    run, gain = run_of(m, str(found["run"])), found["gain"] or 0.0
+    if run is None or run.get("kind") != "what-if":
+        return False
+    return bool(disturbed(m, run)) or gain > 1.15 * _most(m, Facts(m, base), found)
+
+
+def _most(m: Measurement, facts: Facts, found: dict[str, Any]) -> float:
+    """The largest gain that removing a cause can give, where that is known."""
+    if found["id"] == "optimizer":
+        share = next((one.share for rule, one in suspicions(m, facts.run) if rule.id == "optimizer"), 1.0)
+    elif found["run"] in LOADER_SIDE:
+        share = max(facts.wait, 1 - facts.rate / facts.rate_of(MODEL) if facts.rate_of(MODEL) else 1.0)
+    else:
+        return math.inf
+    return 1 / (1 - share) if share < 1 else math.inf
 
 
 def _effect(proven: Proven) -> str:
@@ -254,7 +279,7 @@ def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
         "id": rule.id,
         "title": f"Suspected, not proved: {one.title}.",
         "evidence": one.evidence,
-        "change": one.beyond or remedy((left or one.tries)[0]).advice,
+        "change": one.beyond or remedy((left or one.tries)[0] if not one.test else one.test).advice,
         "tries": left,
     }
 
@@ -355,9 +380,11 @@ def healthy_words(m: Measurement) -> str:
         return "Nothing was measured."
     if base.get("status", "ok") != "ok":
         reason = str(base.get("reason") or "no reason is known").rstrip(".")
-        status = "cannot be measured" if reason.startswith("it ended") else base.get("status")
+        status = "cannot be measured" if reason.startswith(("it ended", "it took no batch")) else base.get("status")
         return f"The script {status}: {reason}."
     facts = Facts(m, base)
+    if m.get("interrupted"):
+        return f"Interrupted, and nothing was proved so far. Waiting for data takes {100 * facts.wait:.1f} % of the time."
     if not facts.waits:
         largest = {"compute": "the model", "host": "Python code of the script", "copy": "copies to the device"}
         part = max(largest, key=facts.ms)
