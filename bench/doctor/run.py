@@ -115,6 +115,7 @@ def make_data(data: Path) -> None:
         with open(raw, "wb") as file:
             for _ in range(64):
                 file.write(os.urandom(1 << 24))
+    os.sync()  # what is not on storage yet cannot be evicted
 
 
 # ---------------------------------------------------------------- running

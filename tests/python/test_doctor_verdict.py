@@ -201,7 +201,10 @@ def test_alarms_need_no_what_if(name):
 def test_a_loss_that_is_nan_only_once():
     m = cases.measurement(cases.busy(loss=[1.0, None, 1.0, 1.0]), checks={"loss_nan_step": 1})
     (alarm,) = verdict.judge(m)["alarms"]
-    assert (alarm["title"], alarm["evidence"]) == ("The loss is NaN or infinite in step 1", ["1 of 4 losses are NaN or infinite"])
+    assert (alarm["title"], alarm["evidence"]) == (
+        "The loss is NaN or infinite in step 1",
+        ["1 of 4 losses are NaN or infinite"],
+    )
 
 
 def test_memory_that_grows_at_an_uneven_pace():
@@ -415,7 +418,9 @@ def test_small_reads_of_mapped_files_are_no_matter_of_bandwidth():
 
 def test_a_gain_that_is_too_large_for_its_cause_is_doubted():
     """The optimizer takes a third of the time, so that a faster one gives 1.5x at most."""
-    base = cases.run("as-is", 1000, kind="baseline", wait=0.4, compute=28.0, optimizer_ms={"mean": 10.6, "median": 10.6})
+    base = cases.run(
+        "as-is", 1000, kind="baseline", wait=0.4, compute=28.0, optimizer_ms={"mean": 10.6, "median": 10.6}
+    )
     for rate, doubtful in ((1300, False), (4000, True)):
         m = cases.measurement(base, cases.MODEL, cases.FAST_LOADER, cases.run("fused", rate))
         assert verdict.judge(m)["verdict"]["id"] == "optimizer"

@@ -15,6 +15,7 @@ class Blocks(Dataset):
 
     def __init__(self):
         self.file = os.open(RAW, os.O_RDONLY)
+        os.posix_fadvise(self.file, 0, 0, os.POSIX_FADV_DONTNEED)  # also what is kept in larger pieces than 1 MB
         self.blocks = os.fstat(self.file).st_size // 4096
 
     def __len__(self):

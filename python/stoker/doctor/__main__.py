@@ -220,7 +220,8 @@ def main(arguments: list[str]) -> int:
                 document = examination.all()
             except KeyboardInterrupt:
                 print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
-                document, interrupted = examination.judged(), True
+                examination.document["interrupted"] = interrupted = True
+                document = examination.judged()
     except OSError as error:
         print(f"stoker doctor: cannot use {error.filename or 'the scratch folder'}: {error.strerror}", file=sys.stderr)
         return MACHINE

@@ -124,7 +124,9 @@ class Examination:
         if kind == "what-if":
             if run["status"] == "ok" and not section(record, "extra").get("applied"):
                 run["status"], run["reason"] = "failed", not_applied(section(record, "extra"))
-            elif run["status"] == "ok" and name.startswith("without=") and self.updates and not number(record, "updates"):
+            elif (
+                run["status"] == "ok" and name.startswith("without=") and self.updates and not number(record, "updates")
+            ):
                 run["status"], run["reason"] = "failed", "without it, the script does not train"
             tensorflow = IN_TENSORFLOW if self.document["framework"] == "tensorflow" else {}
             run["change"] = tensorflow.get(name) or remedy(name).advice

@@ -34,9 +34,7 @@ FORKED = (
     "it trains in a process that it forked, and the doctor cannot look into that one; start it in another way, such as "
     'multiprocessing.set_start_method("spawn")'
 )
-NO_LOADER = (
-    "it took no batch from a loader that the doctor knows; mark its loop: for batch in stoker.watch(batches)"
-)
+NO_LOADER = "it took no batch from a loader that the doctor knows; mark its loop: for batch in stoker.watch(batches)"
 TEMPORARY = (tempfile.gettempdir() + "/", "/dev/shm/")
 SUBREAPER = 36  # of prctl: orphans of the script become children of this process
 

@@ -384,7 +384,9 @@ def healthy_words(m: Measurement) -> str:
         return f"The script {status}: {reason}."
     facts = Facts(m, base)
     if m.get("interrupted"):
-        return f"Interrupted, and nothing was proved so far. Waiting for data takes {100 * facts.wait:.1f} % of the time."
+        return (
+            f"Interrupted, and nothing was proved so far. Waiting for data takes {100 * facts.wait:.1f} % of the time."
+        )
     if not facts.waits:
         largest = {"compute": "the model", "host": "Python code of the script", "copy": "copies to the device"}
         part = max(largest, key=facts.ms)

@@ -379,8 +379,7 @@ def _distribution(times: list[tuple[float, int]], paths: list[str]) -> None:
     }
     probe.extra["fast"] = [i for t, i in times if t <= 4 * at(0.5)]
     probe.extra["slowest"] = [
-        {"index": i, "path": os.path.abspath(paths[i]) if paths else None, "ms": t}
-        for t, i in reversed(ordered[-10:])
+        {"index": i, "path": os.path.abspath(paths[i]) if paths else None, "ms": t} for t, i in reversed(ordered[-10:])
     ]
 
 
