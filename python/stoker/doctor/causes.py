@@ -289,7 +289,7 @@ def dataset_code(f: Facts) -> Suspicion | None:
 
 
 def loader_code(f: Facts) -> Suspicion | None:
-    """A function that makes batches in the training process, where the parts of the loader do not explain the waiting."""
+    """A function that makes batches in the training process, if the loader's parts do not explain the waiting."""
     one = max(items(f.run, "loading"), key=lambda x: number(x, "share"), default=None)
     timed = sum(f.parts.values()) / 1e3 * number(f.loader, "batch_size")  # ms per batch
     if not f.waits or timed > 0.5 * f.ms("wait") or one is None or number(one, "share") < 0.5 * f.wait:
