@@ -186,6 +186,7 @@ class Examination:
         self.slowness = max(1.0, (self.last.seconds - self.imports) / planned)
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
         written = [f"writes {path}" for path in self.last.left]
+        written += [f"it or another program made {path}" for path in self.last.new]
         self.document["not_disabled"] = list(dict.fromkeys([*(extra.get("not_caught") or []), *written]))
         if extra.get("stuck"):
             self.stderr += "\n" + str(extra["stuck"])

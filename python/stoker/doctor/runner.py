@@ -57,7 +57,8 @@ class Result:
     stderr: str
     begun: float = 0.0  # on the clock of the records
     interrupted: bool = False
-    left: list[str] = field(default_factory=list)  # files and folders of the script that are new
+    left: list[str] = field(default_factory=list)  # files and folders that the script has made
+    new: list[str] = field(default_factory=list)  # those in its folder that it, or another program, has made
 
     @property
     def record(self) -> dict[str, Any]:
@@ -115,9 +116,9 @@ def run(
     seconds = time.perf_counter() - begun
     result = _result(process, out, history, seconds, text, timed_out, limit)
     result.begun, result.interrupted = begun, interrupted
-    new = set(os.listdir()) - before - {"__pycache__"}
+    new = {os.path.join(os.getcwd(), name) for name in set(os.listdir()) - before - {"__pycache__"}}
     left = [path for path in left if not path.startswith(TEMPORARY) or path.startswith(os.getcwd() + "/")]
-    result.left = sorted({*left, *(os.path.join(os.getcwd(), name) for name in new)})
+    result.left, result.new = sorted(left), sorted(new.difference(left))
     if result.status == "failed" and (why := _missing(str(result.reason), folder)):
         result.reason = f"{result.reason} ({why})"
     return result
