@@ -83,6 +83,14 @@ def loop_of(inside, labels, **more):
     return one
 
 
+def test_labels_of_tensorflow_are_looked_at(inside):
+    """Its tensors have numpy() and no tolist()."""
+    checks, one = inside("checks"), loop_of(inside, [])
+    one.labels = [SimpleNamespace(dtype="<dtype: 'int32'>", numpy=lambda i=i: np.full(8, i % 4)) for i in range(16)]
+    assert checks.make(one, [])["batch_classes"]["seen"] == 1
+    assert "not_checked" not in checks.make(one, [])
+
+
 def test_a_sampler_of_the_script_may_choose_the_classes(inside):
     """Four samples of each of two people, for a triplet loss."""
     torch = pytest.importorskip("torch")

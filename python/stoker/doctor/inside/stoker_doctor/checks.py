@@ -32,7 +32,8 @@ def _lists(loop: probe.Loop) -> list[list[int]]:
     for labels in loop.labels:
         if labels is None or "int" not in str(getattr(labels, "dtype", "")):
             return []
-        lists.append([int(x) for x in labels.tolist()])
+        array = labels if hasattr(labels, "tolist") else labels.numpy()  # a tensor of TensorFlow
+        lists.append([int(x) for x in array.tolist()])
     return lists
 
 
