@@ -293,13 +293,17 @@ def test_memory_and_cpus_are_on_the_clock_of_the_steps():
 def test_shared_memory_is_asked_for_rarely(monkeypatch):
     """The kernel locks the memory of the script meanwhile."""
     asked = []
-    monkeypatch.setattr(machine, "_own_memory", lambda pid: asked.append(pid) or 1000)
+    monkeypatch.setattr(machine, "_own_memory", lambda pid: asked.append(pid) or 700)
     monkeypatch.setattr(machine, "LOCKED", 1e-12)
-    history = History(os.getpid())
+    history, known = History(os.getpid()), threading.active_count()
     for _ in range(3):
         history.look()
-    own = [found[os.getpid()].rss for _, found, _ in history.moments]
-    assert own[0] == 1000 and asked.count(os.getpid()) == 1 and history.taken > 0
+        while threading.active_count() > known:
+            time.sleep(0.01)
+    assert asked.count(os.getpid()) == 1 and history.taken > 0
+    history.moments = [(t, {1: Sample(1, 0.0, 1000, 1, 0, 0, 0, 0.0)}, 0.0) for t in (0.5, 1.0)]
+    history._ask([history.moments[0][1][1]])
+    assert history.summary(0.5, 1.0, 1)["memory"]["rss"] == [[0.0, 700], [0.5, 700]]
 
 
 def test_evaluations_are_in_the_trace():

@@ -434,3 +434,11 @@ def test_batches_may_be_made_by_a_function_that_no_part_of_the_loader_explains()
     stages = {"read_us": 0, "decode_us": 0, "transforms": [], "collate_us_per_sample": 9, "transfer_us_per_sample": 0}
     m = cases.measurement(cases.slow(loading=sampler), *cases.CEILINGS, stages={**stages, "cold_read_us": 0})
     assert verdict.judge(m)["suspicion"]["title"].startswith("Suspected, not proved: __iter__ (train.py:10)")
+
+
+def test_a_quota_makes_no_samples_slow():
+    each = {"median": 5.0, "p99": 90.0}
+    for throttled, found in ((0.0, True), (3.0, False)):
+        base = cases.slow(cpu={**cases.IDLE, "throttled_s": throttled})
+        m = cases.measurement(base, *cases.CEILINGS, samples_ms=each, machine={"quota": 0.5})
+        assert ("slow-samples" in {rule.id for rule, _ in verdict.suspicions(m, base)}) is found

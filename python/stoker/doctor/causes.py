@@ -133,6 +133,8 @@ def slow_samples(f: Facts) -> Suspicion | None:
     middle, tail = number(each, "median"), number(each, "p99")
     if f.run.get("name") != AS_IS or not f.waits or not middle or tail < 8 * middle:
         return None
+    if quota_share(f) > 0.2:  # which stops some samples, whatever they are
+        return None
     named = [f"{times(number(s, 'ms'))}: {s.get('path') or s.get('index')}" for s in items(f.m, "slowest")[:5]]
     evidence = [f"a sample takes {times(middle)} (median), but one in a hundred more than {times(tail)}", *named]
     return Suspicion(

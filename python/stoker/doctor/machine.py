@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -163,7 +165,7 @@ def sample(pid: int) -> Sample | None:
 
 
 def _own_memory(pid: int) -> int:
-    """Proportional set size in bytes; 0 if the kernel does not report it. The memory is locked meanwhile."""
+    """Proportional set size in bytes; 0 if the kernel does not report it."""
     for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
@@ -182,27 +184,34 @@ class History:
         self.idle: list[tuple[float, float | None]] = []
         self.gpus: list[tuple[float, list[Reading]]] = []
         self.taken = 0.0  # CPU seconds for looking
-        self._shared: dict[int, tuple[float, int]] = {}  # when to ask again, and bytes that others count
+        self._shared: dict[int, int] = {}  # bytes of a process that others count, too
+        self._ask_at = 0.0
         self._nvml = Nvml()
 
     def look(self) -> None:
-        began = time.process_time()
+        began = time.thread_time()
         found = {s.pid: s for pid in children(self.root) if (s := sample(pid))}
-        found = {pid: self._without_shared(s, len(found)) for pid, s in found.items()}
         self.moments.append((time.perf_counter(), found, throttled()))
         self.idle.append((time.perf_counter(), idle()))
         self.gpus.append((time.perf_counter(), self._nvml.read()))
-        self.taken += time.process_time() - began
+        self.taken += time.thread_time() - began
+        if time.perf_counter() >= self._ask_at:
+            self._ask_at = math.inf
+            threading.Thread(target=self._ask, args=(list(found.values()),), daemon=True).start()
 
-    def _without_shared(self, s: Sample, processes: int) -> Sample:
-        """Counts shared memory once. It is asked for rarely, and assumed to stay the same in between."""
+    def _ask(self, found: list[Sample]) -> None:
+        """How much memory is shared. The kernel locks that of the process meanwhile, and may take seconds."""
+        began, cpu = time.perf_counter(), time.thread_time()
+        for one in found:
+            if own := _own_memory(one.pid):
+                self._shared[one.pid] = one.rss - own
         now = time.perf_counter()
-        due, shared = self._shared.get(s.pid, (0.0, 0))
-        if now >= due:
-            own = _own_memory(s.pid)
-            shared = s.rss - own if own else 0
-            self._shared[s.pid] = now + processes * (time.perf_counter() - now) / LOCKED, shared
-        return s._replace(rss=max(0, s.rss - shared))
+        self.taken += time.thread_time() - cpu
+        self._ask_at = now + (now - began) / LOCKED
+
+    def _rss(self, found: dict[int, Sample]) -> int:
+        """Memory of all processes; what they share counts once."""
+        return sum(max(0, one.rss - self._shared.get(pid, 0)) for pid, one in found.items())
 
     def within(self, begin: float, end: float) -> list[tuple[float, dict[int, Sample], float]]:
         """The moments of a window, and the last one before it."""
@@ -228,7 +237,7 @@ class History:
             for name in ("read_bytes", "read_calls", "faults", "blocked")
         }
         alive = [(t, found) for t, found, _ in moments if found and t <= end]  # after it, the processes end
-        rss = [[after(t), sum(s.rss for s in found.values())] for t, found in alive]
+        rss = [[after(t), self._rss(found)] for t, found in alive]
         gpu = gpu_summary([readings for t, readings in self.gpus if begin <= t <= end])
         return {
             **({"gpu": gpu} if gpu else {}),
