@@ -200,11 +200,19 @@ def _notes(m: Measurement, width: int) -> list[str]:
     notes += [*filter(None, [lighter(m)]), *cautions(m)]
     if m.get("disabled"):
         notes.append("Disabled, or done in a scratch folder: " + "; ".join(map(str, m["disabled"])) + ".")
-    overhead = section(m, "overhead")
-    if overhead.get("us_per_step") is not None:
-        share = percent(number(overhead, "share"))
-        notes.append(f"The doctor itself takes {number(overhead, 'us_per_step'):.0f} us per step ({share}).")
+    if taken := own_time(m):
+        notes.append(f"The doctor itself takes {taken}.")
     return [_wrapped(note, width) for note in notes]
+
+
+def own_time(m: Measurement) -> str:
+    """What the doctor takes, inside the script and beside it; empty if it is not known."""
+    overhead = section(m, "overhead")
+    if overhead.get("us_per_step") is None:
+        return ""
+    inside = f"{number(overhead, 'us_per_step'):.0f} us per step ({percent(number(overhead, 'share'))})"
+    watching = number(overhead, "watching")
+    return f"{inside}, and {percent(watching)} of a CPU beside the script" if watching else inside
 
 
 def advice(m: Measurement) -> list[str]:

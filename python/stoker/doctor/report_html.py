@@ -41,6 +41,7 @@ from .report import (
     machine_words,
     ordered,
     outcome,
+    own_time,
     rate_text,
     sentence,
 )
@@ -416,10 +417,7 @@ def _footer(m: Measurement) -> Html:
         ("started", m.get("started")),
         ("disabled in the what-if runs", "; ".join(map(str, m.get("disabled") or []))),
     ]
-    overhead = section(m, "overhead")
-    if overhead.get("us_per_step") is not None:
-        share = percent(number(overhead, "share"))
-        rows.append(("the doctor's own time", f"{number(overhead, 'us_per_step'):.0f} us per step ({share})"))
+    rows.append(("the doctor's own time", own_time(m)))
     listed = [joined(tag("dt", name), tag("dd", value)) for name, value in rows if value]
     return tag(
         "footer",
