@@ -258,6 +258,13 @@ def test_what_is_not_safe_is_no_patch(tmp_path, name, before, after):
     assert (diff and [line[1:] for line in diff.split("\n") if line[:1] == "+"][-1]) == after
 
 
+def test_a_model_of_keras_is_not_compiled_by_torch(tmp_path):
+    (tmp_path / "train.py").write_text("model = A()\n")
+    m = cases.measurement(cases.slow(), loader={"at": "train.py:1"})
+    assert "torch.compile" in edits.diff(m, "compile", tmp_path)
+    assert edits.diff({**m, "framework": "tensorflow"}, "compile", tmp_path) is None
+
+
 def test_without_workers_their_options_are_reset(tmp_path):
     """torch refuses them."""
     (tmp_path / "train.py").write_text("DataLoader(data, num_workers=2, persistent_workers=True, prefetch_factor=4)\n")

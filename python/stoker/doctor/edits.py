@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .facts import AS_IS, Measurement, run_of, section
+from .remedies import IN_TENSORFLOW
 
 # The source and the line of the loader. None or ValueError: it does not fit here, or is not known to be safe.
 Edit = Callable[[str, int], str | None]
@@ -307,6 +308,8 @@ def diff(m: Measurement, name: str, folder: str | os.PathLike[str] = ".") -> str
     edit = workers(value) if word == "workers" else EDITS.get(name)
     if name == "pin" and (ends := copies(m, path)) is not None:
         edit = then(non_blocking(ends), keyword(pin_memory="True"))
+    if m.get("framework") == "tensorflow" and name in IN_TENSORFLOW:  # which is another change
+        return None
     if not edit or not path or not line.isdigit():
         return None
     root = Path(folder).resolve()

@@ -263,6 +263,9 @@ class Examination:
         warmer = reads_disk(runs[0], loader) and not reads_disk(other, loader)
         if other["status"] == "ok" and (warmer or other["samples_per_s"] > runs[0]["samples_per_s"]):
             self._fill_waiting(other)
+            if gpu := {**section(runs[0], "gpu"), **section(other, "gpu")}:  # other runs have added to both of these
+                other["gpu"] = gpu
+            other.update({name: runs[0][name] for name in ("comm_ms",) if name in runs[0]})
             other, runs[0] = runs[0], other
         self.document["as_is_again"] = number(other, "samples_per_s")
 

@@ -157,8 +157,8 @@ IN_MEMORY_NOW = "it found the data in memory, and the script reads them from sto
 
 
 def is_doubtful(m: Measurement) -> bool:
-    """Whether the script as it is should be measured again: it was slowed down meanwhile, or read from storage what
-    every what-if found in memory."""
+    """Whether the script as it is should be measured again: it was slowed down meanwhile, or read from storage what a
+    what-if found in memory."""
     base, found = _as_is(m), judge(m)["verdict"]
     if base is None or base.get("status", "ok") != "ok":
         return False
@@ -279,7 +279,7 @@ def _suspicion(m: Measurement, base: Run) -> dict[str, Any] | None:
         "id": rule.id,
         "title": f"Suspected, not proved: {one.title}.",
         "evidence": one.evidence,
-        "change": one.beyond or remedy((left or one.tries)[0] if not one.test else one.test).advice,
+        "change": one.beyond or remedy(one.test or (left or one.tries)[0]).advice,
         "tries": left,
     }
 
