@@ -689,3 +689,18 @@ def test_collate_is_not_called_after_two_batches(monkeypatch):
     assert len(calls) == 2 and all(batch.tolist() == [1, 2] for batch in batches)
     stacks = cheap(lambda rows: calls.append(rows) or torch.stack(rows))
     assert all(stacks([torch.ones(3)] * 2).shape == (2, 3) for _ in range(6)) and len(calls) == 3
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(1200, 1200), (500, 600)])
+def test_the_faster_run_of_the_script_counts(script, monkeypatch, rate, kept):
+    """What other runs have told of the first one stays known."""
+    one = script("")
+    first = cases.slow(600, gpu={"kernels": 3.0}, comm_ms={"mean": 2.0})
+    again = cases.slow(rate)
+    one.document.update(cases.measurement(first, *cases.CEILINGS, cases.STOKER))
+    monkeypatch.setattr(one, "run", lambda *_, **more: one.document["runs"].append(again) or again)
+    one._as_is_again()
+    runs = one.document["runs"]
+    assert [run["name"] for run in runs] == ["as-is", "model", "loader", "stoker"]
+    assert (runs[0]["samples_per_s"], one.document["as_is_again"]) == (kept, 600 + rate - kept)
+    assert runs[0]["gpu"] == {"kernels": 3.0} and runs[0]["comm_ms"] == {"mean": 2.0}
